@@ -8,9 +8,6 @@
                          checkout without those of some sets, the command, the tools' versions, the
                          environment, the machine. Before it scripts/build runs with the options.
                          In the command {junit} is a file that counts of tests are read from
-  kept.py put            record checks and keep the keys of those that passed. Standard input has a
-                         line each, between tabs: GROUP NAME KEY passed|failed SECONDS END; END is
-                         when it ended, as date +%s tells it; a key may be empty
   kept.py table [NAME]   what was run, kept and skipped since NAME began, and for how long
   kept.py sets           what the sets of files are
 
@@ -56,7 +53,7 @@ SETS = {
     "pages": ("docs/*", "*.md", "LICENSE*", "CITATION.cff"),
     # What a step does is part of its key in any case.
     "front-door": ("Makefile", ".ci/*"),
-    "proofs": ("rtl/*/formal/*", "rtl/mutants/*", "rtl/*/mutants.toml"),
+    "proofs": ("rtl/*/formal/*", "rtl/*/mutants.toml"),
     "rtl-tests": ("rtl/*/test/*", "rtl/bench/*", "rtl/conftest.py"),
     "hardware": ("rtl/*",),
     "simulator": ("sim/*", "tests/sim/*", "tests/vm/*"),
@@ -237,12 +234,10 @@ def prune() -> None:
 # ----- records and their table --------------------------------------------------------------------
 
 
-def record(
-    group: str, name: str, outcome: str, seconds: float, end: float | None = None, **counts: int
-) -> None:
-    """One line for the table: a check, or with counts a step of many."""
+def record(group: str, name: str, outcome: str, seconds: float, **counts: int) -> None:
+    """One line for the table: a check that ended now, or with counts a step of many."""
     entry = {"group": group, "name": name, "outcome": outcome, "seconds": seconds}
-    entry["end"] = end or time.time()
+    entry["end"] = time.time()
     RECORDS.parent.mkdir(parents=True, exist_ok=True)
     with RECORDS.open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry | counts) + "\n")
@@ -256,6 +251,15 @@ def records(since: str | None) -> list[dict[str, Any]]:
         return []
     begins = [i for i, line in enumerate(lines) if since and line.get("begin") == since]
     return [line for line in lines[begins[-1] if begins else 0 :] if "group" in line]
+
+
+def seconds_of(group: str) -> dict[str, float]:
+    """How long each check of a group took when it ran last; those that never ran are not there."""
+    return {
+        line["name"]: line["seconds"]
+        for line in records(None)
+        if line["group"] == group and line["outcome"] != "kept"
+    }
 
 
 COLUMNS = ("run", "kept", "skipped", "failed")
@@ -416,7 +420,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     one.add_argument("name")
     one.add_argument("--build", default="", metavar="OPTIONS")
     one.add_argument("--without", type=set_names, default=[], metavar="SET,...")
-    verbs.add_parser("put")
     verbs.add_parser("table").add_argument("name", nargs="?")
     verbs.add_parser("sets")
     return parser.parse_args(argv)
@@ -435,13 +438,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("kept.py: step needs a command after --", file=sys.stderr)
             return 2
         return step(args.name, args.without, command, shlex.split(args.build))
-    elif args.verb == "put":
-        for line in sys.stdin:
-            group, name, key, outcome, seconds, ended = line.rstrip("\n").split("\t")
-            good = outcome == "passed"
-            record(group, name, "run" if good else "failed", float(seconds), float(ended))
-            if good and key:
-                keep(key, name, float(seconds))
     elif args.verb == "sets":
         for name, patterns in SETS.items():
             print(f"{name:10} {' '.join(patterns)}")

@@ -8,6 +8,12 @@
                                     the tasks of a check that have not passed yet, a line each as
                                     "KEY TASK"; what has passed is recorded. WHAT: rtl/BLOCK, or the
                                     file of a test or proof
+  rtl_inputs.py done GROUP NAME lint|test|proof WHAT passed|failed SECONDS
+                                    record tasks that have run; standard input has a line each, as
+                                    `wanted` wrote it. One that passed is kept if its key is still
+                                    the same: else somebody changed a file meanwhile
+  rtl_inputs.py order PROOF...      the proofs, those that took longest when they ran last first;
+                                    before them those that have not run here yet, the deepest first
 
 The tests of a block see the folders of all blocks in its list (files.f), of other blocks without
 their tests and proofs, what all tests share, and what a line "# tests:" of the list names besides:
@@ -59,6 +65,8 @@ PROVERS = (
 TOOLS = (("clang++", "--version"), ("c++", "--version"), ("ld", "--version"))
 # No inputs, wherever they are.
 IGNORED = ("__pycache__",)
+
+PROOFS = "proofs"  # The group of their results.
 
 
 def lines_of(files_f: Path) -> list[str]:
@@ -142,10 +150,7 @@ def key(kind: str, name: str, task: str = "") -> str:
     if kind == "proof":
         files = proof_files(name)
     elif kind == "lint":
-        own = [
-            path.relative_to(ROOT) for path in sorted((ROOT / name).rglob("*")) if path.is_file()
-        ]
-        files = [*files_of(name.split("/")[1]), *LINTERS, *map(str, own)]
+        files = [*files_of(name.split("/")[1]), *LINTERS, *below(name)]
     else:
         files = files_of(name.split("/")[1])
     return kept.key_of(files, [kind, name, task, *words()])
@@ -163,6 +168,47 @@ def wanted(group: str, title: str, kind: str, name: str, tasks: Sequence[str]) -
     return left
 
 
+def done(
+    group: str, title: str, kind: str, name: str, outcome: str, seconds: float, lines: Iterable[str]
+) -> None:
+    """Record tasks that have run, and keep those that passed with what is there now."""
+    for line in lines:
+        before, _, task = line.strip().partition(" ")
+        full = f"{title} {task}".strip()
+        kept.record(group, full, "run" if outcome == "passed" else "failed", seconds)
+        if outcome != "passed":
+            continue
+        try:
+            after = key(kind, name, task)
+        except OSError:  # A file that a list names is gone.
+            after = ""
+        if after == before:
+            kept.keep(after, full, seconds)
+        else:
+            print(f"rtl: not kept, as a file of it changed meanwhile: {full}", file=sys.stderr)
+
+
+def title_of(proof: str) -> str:
+    """What a proof is called where results are told: "BLOCK: NAME"."""
+    path = Path(proof)
+    return f"{path.parts[1]}: {path.stem}"
+
+
+def order(proofs: Iterable[str]) -> list[str]:
+    """The proofs, longest first, so that none of those is left alone at the end."""
+    took: dict[str, float] = {}
+    for task, seconds in kept.seconds_of(PROOFS).items():
+        title = task.rpartition(" ")[0]
+        took[title] = max(seconds, took.get(title, 0))
+
+    def rank(proof: str) -> tuple[float, int]:
+        text = (ROOT / proof).read_text(encoding="utf-8")
+        depths = [int(depth) for depth in re.findall(r"^(?:\w+: *)?depth +(\d+)", text, re.M)]
+        return (-took.get(title_of(proof), float("inf")), -max(depths, default=0))
+
+    return sorted(proofs, key=rank)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="rtl_inputs.py",
@@ -174,17 +220,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     tree = verbs.add_parser("tree")
     tree.add_argument("block")
     tree.add_argument("folder", type=Path)
-    one = verbs.add_parser("wanted")
-    for argument in ("group", "title"):
-        one.add_argument(argument)
-    one.add_argument("kind", choices=("lint", "test", "proof"))
-    one.add_argument("name", help="rtl/BLOCK, a test's file or a proof's")
-    one.add_argument("tasks", nargs="*")
+    wants, has_run = verbs.add_parser("wanted"), verbs.add_parser("done")
+    for verb in (wants, has_run):
+        for argument in ("group", "title"):
+            verb.add_argument(argument)
+        verb.add_argument("kind", choices=("lint", "test", "proof"))
+        verb.add_argument("name", help="rtl/BLOCK, a test's file or a proof's")
+    wants.add_argument("tasks", nargs="*")
+    has_run.add_argument("outcome", choices=("passed", "failed"))
+    has_run.add_argument("seconds", type=float)
+    verbs.add_parser("order").add_argument("proofs", nargs="+")
     args = parser.parse_args(argv)
     if args.verb == "files":
         print("\n".join(files_of(args.block)))
     elif args.verb == "tree":
         copy_tree(files_of(args.block), args.folder)
+    elif args.verb == "order":
+        print("\n".join(order(args.proofs)))
+    elif args.verb == "done":
+        check = (args.group, args.title, args.kind, args.name)
+        done(*check, args.outcome, args.seconds, sys.stdin)
     else:
         for line in wanted(args.group, args.title, args.kind, args.name, args.tasks):
             print(line)

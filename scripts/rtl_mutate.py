@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Break the hardware on purpose, one way at a time, and see that a proof or a test notices.
 
-Each file rtl/mutants/BLOCK/NAME.toml is one break:
+Each file rtl/BLOCK/mutants.toml has the breaks of one block, a table [[break]] each, in the order
+of their names:
 
+    name    of the break, unique in its block
     why     what goes wrong in the hardware
     file    the source that is broken
-    text    what stands there, exactly once; together with
-    with    what is put in its place
+    before  what stands there, exactly once
+    after   what is put in its place
     proof   the killer: a task of a proof, as "rtl/velo/formal/velo_completer.sby:prove"; or
     test    the killer: a node of pytest, as "rtl/velo/test/test_x.py::test_x[32]"; or
     only    of a test: the only one of its simulation's tests that is run
@@ -26,6 +28,7 @@ with the same files is not tried again (scripts/kept.py); FRESH=1 tries all.
 import argparse
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -46,7 +49,7 @@ import kept
 import rtl_inputs
 
 ROOT = Path(__file__).resolve().parents[1]
-LIST = ROOT / "rtl" / "mutants"
+LISTS = "rtl/*/mutants.toml"
 OUT = ROOT / "build" / "rtl" / "mutants"
 RESULT = ROOT / "build" / "rtl-mutants.json"
 
@@ -58,7 +61,9 @@ GENERATED = ("velo_pkg.sv", "dimmnet_pkg.sv", "pcie_pkg.sv", "velo_regs.sv", "ve
 GENERATED += ("include", "dimmnet_dram.v", "dimmnet_ddr_pkg.sv")
 
 KILLERS = ("proof", "test", "run")
-FIELDS = {"why", "file", "text", "with", "by", "quick", "only", *KILLERS}
+NEEDED = {"name", "why", "file", "before", "after", "by"}
+FIELDS = {*NEEDED, "quick", "only", *KILLERS}
+TYPES: dict[str, type | tuple[type, ...]] = {"by": (str, list), "quick": bool}  # Others are text.
 
 
 class ListError(Exception):
@@ -76,8 +81,8 @@ class Mutant(NamedTuple):
     name: str
     why: str
     file: str
-    text: str
-    replacement: str
+    before: str
+    after: str
     kind: str
     killer: str
     by: tuple[str, ...]
@@ -130,25 +135,43 @@ class Verdict(NamedTuple):
 # ----- the list -----------------------------------------------------------------------------------
 
 
-def read_mutant(path: Path) -> Mutant:
-    """One file of the list; its fields are checked here, its text by `broken`."""
-    try:
-        fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ListError(f"{path.relative_to(ROOT)}: {error}") from error
+def read_block(path: Path) -> list[dict[str, Any]]:
+    """The tables of one block's file, in the order of their names."""
     title = path.relative_to(ROOT)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ListError(f"{title}: {error}") from error
+    tables = content.get("break")
+    if set(content) != {"break"} or not isinstance(tables, list) or not tables:
+        raise ListError(f"{title}: has other things than tables [[break]], or none")
+    if not all(isinstance(table, dict) for table in tables):
+        raise ListError(f"{title}: a break is no table [[break]]")
+    names = [str(table.get("name")) for table in tables]
+    for one, other in itertools.pairwise(names):
+        if one >= other:
+            said = "is there twice" if one == other else f"stands behind {one}"
+            raise ListError(f"{title}: {other} {said}; names are unique and in order")
+    return tables
+
+
+def read_mutant(block: str, fields: dict[str, Any]) -> Mutant:
+    """One break of a block; its fields are checked here, its text by `broken`."""
+    title = f"{block}/{fields.get('name', 'a break without a name')}"
     kinds = [kind for kind in KILLERS if kind in fields]
-    missing = {"why", "file", "text", "with", "by"} - set(fields)
-    if set(fields) - FIELDS or missing or len(kinds) != 1:
+    if set(fields) - FIELDS or NEEDED - set(fields) or len(kinds) != 1:
         raise ListError(f"{title}: unknown fields, missing ones, or not exactly one killer")
+    wrong = [key for key, value in fields.items() if not isinstance(value, TYPES.get(key, str))]
+    if wrong:
+        raise ListError(f"{title}: {', '.join(wrong)}: not of the right type")
     by = fields["by"] if isinstance(fields["by"], list) else [fields["by"]]
     mutant = Mutant(
-        block=path.parent.name,
-        name=path.stem,
+        block=block,
+        name=fields["name"],
         why=fields["why"].strip(),
         file=fields["file"],
-        text=fields["text"].strip("\n"),
-        replacement=fields["with"].strip("\n"),
+        before=fields["before"].strip("\n"),
+        after=fields["after"].strip("\n"),
         kind=kinds[0],
         killer=fields[kinds[0]],
         by=tuple(by),
@@ -190,24 +213,31 @@ def broken(mutant: Mutant) -> str:
     source = path.read_text(encoding="utf-8")
     if mutant.file not in mutant.files():
         raise ListError(f"{mutant.title}: {mutant.killer} does not see {mutant.file}")
-    count = source.count(mutant.text)
+    count = source.count(mutant.before)
     if count != 1:
         raise ListError(f"{mutant.title}: its text stands {count} times in {mutant.file}")
-    if mutant.text == mutant.replacement:
+    if mutant.before == mutant.after:
         raise ListError(f"{mutant.title}: changes nothing")
-    return source.replace(mutant.text, mutant.replacement)
+    return source.replace(mutant.before, mutant.after)
 
 
 def read_list() -> tuple[list[Mutant], list[str]]:
     """All mutants that are in order, and what is wrong with the others."""
-    mutants, errors = [], []
-    for path in sorted(LIST.glob("*/*.toml")):
+    mutants: list[Mutant] = []
+    errors: list[str] = []
+    for path in sorted(ROOT.glob(LISTS)):
         try:
-            mutant = read_mutant(path)
-            broken(mutant)
-            mutants.append(mutant)
+            tables = read_block(path)
         except ListError as error:
             errors.append(str(error))
+            continue
+        for fields in tables:
+            try:
+                mutant = read_mutant(path.parent.name, fields)
+                broken(mutant)
+                mutants.append(mutant)
+            except ListError as error:
+                errors.append(str(error))
     return mutants, errors
 
 
@@ -257,7 +287,7 @@ class Runner:
             else:
                 begin = time.monotonic()
                 outcome = self.run(mutant, with_break=False)
-                if outcome.word == "passed":
+                if outcome.word == "passed" and whole_key(mutant) == key:
                     kept.keep(key, mutant.killer, time.monotonic() - begin)
             future.set_result(outcome)
         except BaseException as error:
@@ -381,7 +411,7 @@ def whole_key(mutant: Mutant) -> str:
 
 def break_key(mutant: Mutant) -> str:
     """What a break that was caught is kept by: its text, its killer, and all that this one sees."""
-    text = [mutant.title, mutant.file, mutant.text, mutant.replacement]
+    text = [mutant.title, mutant.file, mutant.before, mutant.after]
     text += [mutant.killer, mutant.only, *mutant.by]
     return kept.key_of([*mutant.files(), SELF], ["break", *text, *rtl_inputs.words()])
 
@@ -406,7 +436,8 @@ def try_mutant(runner: Runner, mutant: Mutant) -> Verdict:
     begin = time.monotonic()
     outcome = runner.run(mutant, with_break=True)
     if outcome.word == "failed":
-        kept.keep(key, mutant.title, time.monotonic() - begin, by=outcome.by)
+        if break_key(mutant) == key:  # Else somebody changed a file meanwhile.
+            kept.keep(key, mutant.title, time.monotonic() - begin, by=outcome.by)
         return verdict("caught", outcome.by)
     if outcome.word == "error":
         return verdict("error", f"not by {' or '.join(mutant.by)}, but by {outcome.by}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a check of the hardware depends on (scripts/rtl_inputs.py), in a small tree of blocks."""
 
+import io
 from pathlib import Path
 
 import kept
@@ -15,6 +16,7 @@ FILES = {
     "rtl/fifo/files.f": "rtl/fifo/rtl/fifo.sv\n",
     "rtl/fifo/rtl/fifo.sv": "module fifo;\n",
     "rtl/fifo/README.md": "A FIFO.\n",
+    "rtl/fifo/mutants.toml": "",
     "rtl/fifo/test/test_fifo.py": "",
     "rtl/fifo/formal/fifo.sby": "[tasks]\nprove\n[files]\nrtl/fifo/rtl/fifo.sv\n[engines]\nabc\n",
     "rtl/link/files.f": "# tests: rtl/fifo/test bench\n-f rtl/fifo/files.f // a\n",
@@ -69,6 +71,7 @@ def changed(tree: Path, name: str, kind: str = "test") -> set[str]:
         ("spec/a.toml", {"fifo", "link", "atu"}),
         ("rtl/fifo/formal/fifo.sby", set()),
         ("rtl/fifo/README.md", set()),
+        ("rtl/fifo/mutants.toml", set()),
         ("scripts/rtl", set()),
     ],
 )
@@ -79,6 +82,7 @@ def test_tests_run_again_for_what_their_block_is_made_of(tree, file, blocks) -> 
 def test_lint_runs_again_for_all_that_is_in_the_blocks_folder(tree) -> None:
     assert changed(tree, "rtl/fifo/formal/fifo.sby", "lint") == {"fifo"}
     assert changed(tree, "rtl/fifo/rtl/fifo.sv", "lint") == {"fifo", "link"}
+    assert changed(tree, "rtl/fifo/mutants.toml", "lint") == set()
 
 
 def test_a_proof_runs_again_for_the_files_that_it_lists(tree) -> None:
@@ -118,3 +122,64 @@ def test_a_name_in_a_list_that_there_is_not_is_an_error(tree) -> None:
     (tree / "rtl/link/files.f").write_text("# tests: rtl/nowhere\n", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match="rtl/nowhere"):
         rtl_inputs.key("test", TESTS["link"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "group", "file"),
+    [
+        ("lint", "rtl/fifo", "lint", "rtl/fifo/rtl/fifo.sv"),
+        ("test", TESTS["fifo"], "simulations", "rtl/fifo/rtl/fifo.sv"),
+        ("proof", "rtl/fifo/formal/fifo.sby", "proofs", "rtl/fifo/rtl/fifo.sv"),
+    ],
+)
+def test_what_changed_while_it_ran_is_kept_under_neither_content(
+    tree, monkeypatch, kind, name, group, file
+) -> None:
+    check = [group, "fifo: check", kind, name]
+
+    def run(while_it_runs) -> bool:
+        """Run the check; would it run again?"""
+        lines = rtl_inputs.wanted(*check, [])
+        while_it_runs()
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+        rtl_inputs.main(["done", *check, "passed", "3"])
+        return bool(rtl_inputs.wanted(*check, []))
+
+    before = (tree / file).read_text(encoding="utf-8")
+    assert run(lambda: (tree / file).write_text(before + "// more", encoding="utf-8"))
+    (tree / file).write_text(before, encoding="utf-8")
+    assert rtl_inputs.wanted(*check, [])
+    assert run(lambda: (tree / file).unlink())
+    (tree / file).write_text(before, encoding="utf-8")
+    assert not run(lambda: None)
+
+
+def test_a_task_that_failed_is_not_kept(tree) -> None:
+    check = ("proofs", "fifo: fifo", "proof", "rtl/fifo/formal/fifo.sby")
+    lines = rtl_inputs.wanted(*check, ["prove", "cover"])
+    rtl_inputs.done(*check, "failed", 3, lines[:1])
+    rtl_inputs.done(*check, "passed", 3, lines[1:])
+    assert rtl_inputs.wanted(*check, ["prove", "cover"]) == lines[:1]
+
+
+def test_the_longest_proofs_come_first_and_new_ones_before_them(tree) -> None:
+    proofs = {}
+    for block, name, text in (
+        ("fifo", "fifo", "prove: depth 8\n"),
+        ("link", "short", "depth 4\n"),
+        ("link", "long", "prove: depth 4\n"),
+        ("atu", "new", "prove: depth 8\n"),
+        ("atu", "deep", "bmc: depth 30\nprove: depth 4\n"),
+    ):
+        proofs[name] = f"rtl/{block}/formal/{name}.sby"
+        (tree / proofs[name]).parent.mkdir(exist_ok=True)
+        (tree / proofs[name]).write_text(f"[options]\n{text}", encoding="utf-8")
+    kept.record("proofs", "link: long prove", "run", 50)
+    kept.record("proofs", "link: long cover", "run", 2)
+    kept.record("proofs", "link: short prove", "run", 90)
+    kept.record("proofs", "link: short prove", "run", 3)
+    kept.record("proofs", "link: short prove", "kept", 0)
+    kept.record("proofs", "fifo: fifo prove", "failed", 20)
+    kept.record("another group", "atu: new prove", "run", 1)
+    found = rtl_inputs.order(sorted(proofs.values()))
+    assert found == [proofs[name] for name in ("deep", "new", "long", "fifo", "short")]
