@@ -17,7 +17,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from velo.paper import figure4
+from papers import figure4
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "rtl"

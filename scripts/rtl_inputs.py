@@ -48,8 +48,7 @@ SHARED = (
     "scripts/rtl",
     "scripts/rtl-setup",
     "spec",
-    "tools/velo/__init__.py",
-    "tools/velo/spec",
+    "tools/generators",
 )
 LINTERS = (
     "rtl/verible.rules",

@@ -4,7 +4,7 @@
 # tops: velo_node:DataWidth=64,NumLinks=3,NumVelo=2,VeloWidth=32,Congestion=1,Ecc=1
 # tops: velo_node:DataWidth=128,NumLinks=3,NumVelo=4,VeloWidth=32,Multicast=1,Barrier=1,Ecc=1,DimmnetUnit=1
 # tops: velo_node@28,20,0:CtxBits=8 velo_node@24,16,4:CtxBits=4,DataWidth=64,NumLinks=3
-# tests: rtl/bench rtl/switch/test scripts/rtl_bench.py scripts/rtl_network.py tools/velo/cluster tools/velo/paper/__init__.py tools/velo/paper/figure4.py
+# tests: rtl/bench rtl/switch/test scripts/rtl_bench.py scripts/rtl_network.py tools/velo/cluster tools/papers/__init__.py tools/papers/figure4.py
 -f rtl/velo/files.f
 -f rtl/htax/files.f
 -f rtl/rma/files.f

@@ -55,9 +55,14 @@ if(VELO_BUILD_BENCH)
             COMPONENT tools PATTERN __pycache__ EXCLUDE
             REGEX "vm/guest/[a-z]+$" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
                                       GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-    # For figure 4 of `velo paper`, where `make rtl-bench` has run.
-    install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
-            COMPONENT tools OPTIONAL)
+    # `velo paper` and `velo predict` need the simulator.
+    if(VELO_BUILD_SIM)
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/papers DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
+                COMPONENT sim PATTERN __pycache__ EXCLUDE)
+        # For figure 4 of `velo paper`, where `make rtl-bench` has run.
+        install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
+                COMPONENT sim OPTIONAL)
+    endif()
 endif()
 if(VELO_BUILD_TESTS AND VELO_BUILD_MAN AND NOT VELO_SANITIZE)
     add_test(NAME installed_package_builds_a_program

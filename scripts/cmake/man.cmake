@@ -8,7 +8,8 @@ file(GLOB velo_public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ve
 list(APPEND velo_public_headers ${PROJECT_SOURCE_DIR}/adapters/extoll/velo2.h
      ${PROJECT_SOURCE_DIR}/adapters/extoll/rma2.h)
 list(TRANSFORM velo_public_headers PREPEND --header= OUTPUT_VARIABLE velo_man_headers)
-file(GLOB_RECURSE velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py)
+file(GLOB_RECURSE velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py
+     ${PROJECT_SOURCE_DIR}/tools/papers/*.py ${PROJECT_SOURCE_DIR}/tools/generators/*.py)
 file(GLOB velo_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
 string(TIMESTAMP velo_man_date "%Y-%m-%d" UTC) # $SOURCE_DATE_EPOCH, if set
 
@@ -18,7 +19,7 @@ add_custom_command(
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${velo_man_dir}
     COMMAND
         ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/tools PYTHONDONTWRITEBYTECODE=1
-        ${Python3_EXECUTABLE} -m velo.spec.mangen ${velo_man_headers} --examples ${PROJECT_SOURCE_DIR}/examples --command velo.cli
+        ${Python3_EXECUTABLE} -m generators.mangen ${velo_man_headers} --examples ${PROJECT_SOURCE_DIR}/examples --command velo.cli
         -o ${velo_man_dir} --version ${PROJECT_VERSION} --date ${velo_man_date}
     COMMAND ${CMAKE_COMMAND} -E touch ${velo_man_stamp}
     DEPENDS ${velo_public_headers} ${velo_tools} ${velo_examples}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from generators import headerdoc, mangen
 from velo import cli
-from velo.spec import headerdoc, mangen
 
 ROOT = Path(__file__).resolve().parents[2]
 EDITION = mangen.Edition("1.2.3", "2001-02-03")

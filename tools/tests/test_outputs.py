@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from papers import experiments
 from velo import tree
 from velo.cli import EXAMPLES, main
-from velo.paper import experiments
 
 ROOT = Path(__file__).resolve().parents[2]
 # A command of ours as pages show it, with the lines that go on after a backslash.

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from velo.cluster import points
+from papers import dimmnet, experiments, figure4, points
+from papers import page as paper_page
 from velo.errors import UsageError
-from velo.paper import dimmnet, experiments, figure4
-from velo.paper import page as paper_page
 
 HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
 EXTOLL, HTX = points.EXTOLL_POINTS[0], points.HTX_POINT

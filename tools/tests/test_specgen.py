@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from velo.spec import specgen
+from generators import specgen
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "spec" / "velo.toml").read_text(encoding="utf-8")

@@ -13,18 +13,22 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from velo import tree
-from velo.cluster import predict, sim, trace
+from velo.cluster import sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
 from velo.measure import bench, netpipe, perf
-from velo.paper import paper
 from velo.report import report
 from velo.runtime import clean, info, run, top
 from velo.vm import vm
 
+try:
+    from papers import paper, predict
+except ModuleNotFoundError:  # They need the simulator: a checkout has them, and Debian's velo-sim.
+    PAPERS: tuple[Any, ...] = ()
+else:
+    PAPERS = (predict, paper)
+
 # In the order of --help and the man page. Each has register(), its arguments, and run().
-COMMANDS = (
-    run, sim, vm, predict, trace, perf, info, top, clean, report, bench, netpipe, paper,
-)  # fmt: skip
+COMMANDS = (run, sim, vm, trace, perf, info, top, clean, report, bench, netpipe, *PAPERS)
 # Command lines and what they are for; of velo(1).
 EXAMPLES = (
     ("velo info --config", "Which settings hold here, and what each means."),

@@ -82,10 +82,10 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """`velo predict`."""
     # Cost: dataclasses and subprocess are slow to import.
+    from papers import predict_tables
+    from papers.predict_runs import Bench, plan
+    from papers.prediction import TECHNOLOGIES, conclude
     from velo import display
-    from velo.cluster import predict_tables
-    from velo.cluster.predict_runs import Bench, plan
-    from velo.cluster.prediction import TECHNOLOGIES, conclude
 
     for name in (args.json, args.output):
         if name and not Path(name).resolve().parent.is_dir():
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> None:
     if args.output:
         # Cost: matplotlib is slow to import, and only a page needs it. If it is not there this says
         # so before the runs and not after them.
-        from velo.cluster import predict_page
+        from papers import predict_page
     console = display.Console()
     steps = 1 + len(args.rates) + len(args.clocks) + (0 if args.no_direct else len(TECHNOLOGIES))
     job = plan(args)

@@ -8,12 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from velo import display, helpers, tree
-from velo.cluster import apart, description, extrapolation, points
-from velo.cluster.job import Job
-from velo.cluster.job import plan as make_job
-from velo.cluster.points import Point
-from velo.cluster.prediction import (
+from papers import apart, extrapolation, points
+from papers.points import Point
+from papers.prediction import (
     LARGE_BYTES,
     PAPER,
     SMALL_BYTES,
@@ -22,6 +19,10 @@ from velo.cluster.prediction import (
     Run,
     Variation,
 )
+from velo import display, helpers, tree
+from velo.cluster import description
+from velo.cluster.job import Job
+from velo.cluster.job import plan as make_job
 from velo.errors import UsageError, VeloError
 
 PS_PER_S, PS_PER_US, NS_PER_S = 1e12, 1e6, 1e9

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from velo.cluster.predict_tables import sheets
-from velo.cluster.prediction import LARGE_BYTES, SMALL_BYTES, Results, Variation
+from papers.predict_tables import sheets
+from papers.prediction import LARGE_BYTES, SMALL_BYTES, Results, Variation
 from velo.report import plots
 from velo.report.page import Figure, template
 

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from velo import tree
-from velo.cluster import apart
-from velo.cluster.points import (
+from papers import apart
+from papers.points import (
     EIGHT_NODES,
     EXTOLL_POINTS,
     HTX_POINT,
@@ -24,6 +23,7 @@ from velo.cluster.points import (
     Point,
     parse,
 )
+from velo import tree
 from velo.errors import UsageError, VeloError
 from velo.measure.mpi import netpipe
 

@@ -7,9 +7,9 @@ Tables II to IV are those of the high-message-rates paper, section VI.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from papers.extrapolation import BEYOND_MAX, R_SQUARED_MIN
+from papers.prediction import LARGE_BYTES, SMALL_BYTES, Results, Run
 from velo import units
-from velo.cluster.extrapolation import BEYOND_MAX, R_SQUARED_MIN
-from velo.cluster.prediction import LARGE_BYTES, SMALL_BYTES, Results, Run
 from velo.display import Console, Table
 
 NONE = "–"

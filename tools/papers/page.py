@@ -12,12 +12,12 @@ from typing import Any, cast
 
 from markupsafe import Markup
 
+from papers import dimmnet, figure4
+from papers.experiments import Results, Series
+from papers.points import EXTOLL_POINTS, HTX_POINT, VELO_POINTS, Point
 from velo import units
-from velo.cluster.points import EXTOLL_POINTS, HTX_POINT, VELO_POINTS, Point
 from velo.display import Table, paint
 from velo.errors import writing
-from velo.paper import dimmnet, figure4
-from velo.paper.experiments import Results, Series
 from velo.report import plots
 from velo.report.page import template
 

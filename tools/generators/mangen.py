@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from generators import headerdoc
 from velo.runtime.environment import GROUPS, VARIABLES, Variable
-from velo.spec import headerdoc
 
 LIBRARY = "velo Library Manual"
 # Outcomes that a caller meets in normal operation; the rest of the statuses are errors.

@@ -14,7 +14,7 @@ from systemrdl.compiler import RDLCompiler
 from systemrdl.messages import RDLCompileError
 from systemrdl.node import AddrmapNode, MemNode, RegNode
 
-GENERATOR = "tools/velo/spec/regsgen.py"
+GENERATOR = "tools/generators/regsgen.py"
 PREFIX = "VELO_REG"
 
 

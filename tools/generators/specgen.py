@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-GENERATOR = "tools/velo/spec/specgen.py"
+GENERATOR = "tools/generators/specgen.py"
 WORD_BITS = 64
 
 # Fields that every packed word holds with the same value, so pack() does not take them.

@@ -4,9 +4,9 @@
 import json
 from dataclasses import asdict, dataclass, field
 
-from velo.cluster import extrapolation
-from velo.cluster.extrapolation import Curve, Quality, Sample
-from velo.cluster.points import EXTOLL_POINTS, Point
+from papers import extrapolation
+from papers.extrapolation import Curve, Quality, Sample
+from papers.points import EXTOLL_POINTS, Point
 
 SMALL_BYTES, LARGE_BYTES = 8, 1024
 

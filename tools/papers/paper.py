@@ -46,9 +46,8 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """`velo paper`."""
     # Cost: matplotlib is slow to import, and only this command needs it.
+    from papers import apart, experiments, page
     from velo import display
-    from velo.cluster import apart
-    from velo.paper import experiments, page
 
     output = Path(args.output) if args.output else tree.output("paper.html")
     chosen = experiments.choose(args.only)
