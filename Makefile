@@ -105,7 +105,7 @@ bench: ## Measure velo and its peers, MPI too, interleaved; takes up to 25 minut
 	@scripts/setup bench
 	@scripts/build --without-tests release
 	@build/bin/velo bench --json build/bench.json
-	@build/bin/velo report build/bench.json -o build/bench.html
+	@build/bin/velo report --targets build/bench.json -o build/bench.html
 	@echo "The report is $(CURDIR)/build/bench.html"
 
 bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between hosts; takes some 5 minutes.

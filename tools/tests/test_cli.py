@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as a whole: bare, its version, and what it says of packages that are missing."""
 
+import argparse
 import re
 from pathlib import Path
 
@@ -16,6 +17,26 @@ def test_bare_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for command in COMMANDS:
         assert re.search(rf"^    {command.__name__.rpartition('.')[2]} ", text, re.MULTILINE)
+
+
+def test_the_groups_have_all_commands_and_an_example_that_is_understood(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    parser = cli.build_parser()
+    for group in cli.GROUPS:
+        [line] = re.findall(rf"^{group.title}, as in: (.*)", text, re.MULTILINE)
+        for part in line.split(" && "):
+            words = cli.run.protect(part.split()[1:])
+            parsed = parser.parse_args(words).command
+            assert parsed in {command.__name__.rpartition(".")[2] for command in group.commands}
+    named = re.findall(r"^    (\w+) ", text, re.MULTILINE)
+    [choices] = [a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    assert sorted(named) == sorted(choices)
+    assert all(len(line) <= 100 for line in text.splitlines())
 
 
 def test_the_version_is_that_of_its_programs(

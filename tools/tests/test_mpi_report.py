@@ -14,11 +14,11 @@ from velo.results import mpi_targets
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return summary.render(result())
+    return summary.render(result(), with_targets=True)
 
 
 def test_every_figure_is_there(text: str) -> None:
-    titles = [picture.title for picture in mpi_report.pictures(result(), "near")]
+    titles = [picture.title for picture in mpi_report.pictures(result(), "near", with_targets=True)]
     assert titles == [
         "MPI latency",
         "MPI bandwidth",
@@ -31,7 +31,7 @@ def test_every_figure_is_there(text: str) -> None:
     ]
     for title in titles:
         assert f"<h3>{title}</h3>" in text
-    assert text.count("<svg") == len(titles)
+    assert text.count("<svg") == 1 + len(titles)  # The first one is the opening's.
 
 
 def test_the_page_is_well_formed_and_its_references_resolve(text: str) -> None:
@@ -54,7 +54,9 @@ def test_each_row_of_the_table_has_its_verdict_and_figures(text: str) -> None:
 
 def test_a_missed_row_is_shown_as_missed() -> None:
     slow = changed(result(), lambda r: (r.stack, r.mode) == ("velo mtl", "mpi rate"), 0.1)
-    rows = {row[0]: row for row in Page(summary.render(slow)).rows if len(row) == 5}
+    rows = {
+        row[0]: row for row in Page(summary.render(slow, with_targets=True)).rows if len(row) == 5
+    }
     assert rows["MPI message rate, 8 B, one pair / best MPI peer"][3] == "missed"
 
 

@@ -36,7 +36,7 @@ def test_latency_is_measured_shown_and_written(
     assert "2 batches left out: the cores moved" in text
 
 
-def test_the_suite_measures_every_mode_and_shows_the_targets(
+def test_the_suite_measures_every_mode(
     fake_perf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "suite.json"
@@ -49,7 +49,9 @@ def test_the_suite_measures_every_mode_and_shows_the_targets(
     assert modes == {"limit", "latency", "in place", "senders", "rate", "bandwidth", "ring"}
     ring = next(r for r in json.loads(out.read_text()) if r["mode"] == "ring")
     assert ring["processes"] == 8
-    assert "Half round trip, 8 B / one-line ping-pong" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "half round trip" in said
+    assert "missed" not in said  # What velo aims at is for those who work on it.
 
 
 def test_the_suite_takes_less_than_two_minutes() -> None:

@@ -101,7 +101,7 @@ def test_the_page_concludes_from_them_where_there_is_nothing_else(tmp_path: Path
     begin = opening(found, "near")
     assert (
         "a bytes object of Python over velo.Queue is 0.5 times as fast as over the best of 2 "
-        "others with 1 KiB and 0.5 times with 64 KiB;"
+        "others with 1 KiB and 0.5 times with 64 KiB."
     ) in begin.conclusion
     text = summary.render(found)
     assert "<h2>Queues of Python</h2>" in text

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return summary.render(result())
+    return summary.render(result(), with_targets=True)
 
 
 def test_the_page_is_well_formed_and_needs_nothing_else(text: str) -> None:
@@ -89,7 +89,7 @@ def test_every_figure_is_there(text: str) -> None:
         "Connected senders",
         "More processes than cores",
     ]
-    assert text.count("<svg") == len(titles)
+    assert text.count("<svg") == 1 + len(titles)  # The first one is the opening's.
     assert "N½ = " in text
 
 
@@ -123,6 +123,22 @@ def test_each_target_has_its_verdict(text: str) -> None:
     assert set(verdicts) == {"met", "missed"}
 
 
+def test_what_velo_aims_at_is_for_those_who_work_on_it() -> None:
+    text = summary.render(result()).partition("</style>")[2]
+    for word in ("target", "met<", "missed", "What the machine can do"):
+        assert word not in text
+    assert "What velo aims at" in summary.render(result(), with_targets=True)
+
+
+def test_the_command_shows_targets_when_asked(tmp_path: Path) -> None:
+    a = tmp_path / "a.json"
+    records.save(a, result())
+    assert main(["report", str(a)]) == 0
+    assert "What velo aims at" not in (tmp_path / "a.html").read_text()
+    assert main(["report", "--targets", str(a)]) == 0
+    assert "What velo aims at" in (tmp_path / "a.html").read_text()
+
+
 def test_text_from_a_file_cannot_become_markup() -> None:
     evil = "<script>alert(1)</script>"
     found = [replace(r, stack=evil if r.stack != "velo" else "velo", config=evil,
@@ -134,8 +150,8 @@ def test_text_from_a_file_cannot_become_markup() -> None:
 
 def test_far_figures_are_shown_when_there_are_no_near_ones() -> None:
     text = summary.render([r for r in result() if r.hop == "far"])
-    assert "Figures are of <strong>far</strong> cores" in text
-    assert text.count("<svg") == 6
+    assert "<strong>far</strong> cores unless said otherwise" in text
+    assert text.count("<svg") == 1 + 6
 
 
 def test_one_bare_record_makes_a_page() -> None:
@@ -148,7 +164,7 @@ def test_a_page_of_a_single_mode_shows_what_there_is(keep: str) -> None:
     found = [r for r in result() if r.mode == keep] or [
         replace(result()[0], mode="limit", limit_name="pingpong")
     ]
-    text = summary.render(found)
+    text = summary.render(found, with_targets=True)
     assert ("What the machine can do" in text) == (keep == "limit")
     Page(text)
 

@@ -9,8 +9,10 @@ import argparse
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
 
 from velo import tree
 from velo.cluster import sim, trace
@@ -23,12 +25,29 @@ from velo.vm import vm
 try:
     from papers import paper, predict
 except ModuleNotFoundError:  # They need the simulator: a checkout has them, and Debian's velo-sim.
-    PAPERS: tuple[Any, ...] = ()
+    PAPERS: tuple[ModuleType, ...] = ()
 else:
     PAPERS = (predict, paper)
 
-# In the order of --help and the man page. Each has register(), its arguments, and run().
-COMMANDS = (run, sim, vm, trace, perf, info, top, clean, report, bench, netpipe, *PAPERS)
+
+class Group(NamedTuple):
+    """Commands for one purpose; each has register(), its arguments, and run()."""
+
+    title: str
+    commands: tuple[ModuleType, ...]
+    example: str
+
+
+# In the order of --help and the man page.
+GROUPS = (
+    Group("Run", (run,), "velo run -n 2 ./my-mpi-program"),
+    Group("Look", (info, top, clean), "velo top --domain my-service"),
+    Group("Measure", (perf, netpipe, bench, report),
+          "velo perf suite --json run.json && velo report run.json"),
+    Group("Simulate", (sim, vm, trace, *PAPERS),
+          "velo sim --topology torus:2x2x2 -- ./my-mpi-program"),
+)  # fmt: skip
+COMMANDS = tuple(command for group in GROUPS for command in group.commands)
 # Command lines and what they are for; of velo(1).
 EXAMPLES = (
     ("velo info --config", "Which settings hold here, and what each means."),
@@ -51,14 +70,13 @@ EXAMPLES = (
 EPILOG = """\
 exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arrived damaged;
 77 this machine cannot do that measurement now; 124 a job on the simulated hardware cannot go on;
-125 a job went well, but no rank of it used velo;
-130 interrupted.
+125 a job went well, but no rank of it used velo; 130 interrupted.
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line; every option with its help."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="velo",
         description="Measure, inspect and report on velo, messages between processes at the speed "
         "of one cache line.",
@@ -67,10 +85,43 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, help="print the version and end")
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
+    commands = parser.add_subparsers(
+        metavar="COMMAND", dest="command", parser_class=argparse.ArgumentParser
+    )
     for command in COMMANDS:
         command.register(commands)
     return parser
+
+
+def overview(parser: argparse.ArgumentParser) -> str:
+    """What `velo --help` shows: the commands by purpose, with an example of each, as argparse has
+    no groups of subcommands."""
+    helps = {
+        choice.dest: choice.help
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for choice in action._choices_actions
+    }
+    lines = [f"usage: {parser.prog} COMMAND ...", "", *textwrap.wrap(parser.description or "", 78)]
+    for group in GROUPS:
+        lines += ["", f"{group.title}, as in: {group.example}"]
+        for command in group.commands:
+            name = command.__name__.rpartition(".")[2]
+            lines.append(f"    {name:8} {helps[name]}")
+    lines += [
+        "",
+        "velo COMMAND --help has the options of a command, velo --version the version.",
+        "",
+        EPILOG,
+    ]
+    return "\n".join(lines)
+
+
+class _Parser(argparse.ArgumentParser):
+    """The parser of the command itself."""
+
+    def format_help(self) -> str:
+        return overview(self)
 
 
 class _Version(argparse.Action):

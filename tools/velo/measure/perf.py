@@ -146,8 +146,6 @@ def run(args: argparse.Namespace) -> None:
     console.print(tables.result_table(tables.main_points(found) if args.mode == "suite" else found))
     if collected.dropped:
         console.print(f"{collected.dropped} batches left out: the cores moved during them.")
-    if args.mode == "suite":
-        tables.show_targets(found, console)
     if args.json:
         records.save(Path(args.json), found)
         console.print(f"{len(found)} records written to {args.json}")

@@ -96,15 +96,15 @@ class Picture:
     caption: str
 
 
-def pictures(records: Sequence[Record], hop: str) -> list[Picture]:
-    """Every MPI picture for which there are records."""
+def pictures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Picture]:
+    """Every MPI picture for which there are records; that of cliffs is about a target."""
     mine = [r for r in records if r.hop == hop]
     stacks = ordered(records)
     drawn = (
         _latency(mine, stacks),
         _bandwidth(mine, stacks),
         _netpipe(mine, stacks),
-        _cliffs(mine, stacks),
+        _cliffs(mine, stacks) if with_targets else None,
         _rates(mine, stacks, hop),
         _gups(mine, stacks, hop),
         _matching(mine, stacks, hop),

@@ -4,15 +4,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from velo import units
+from velo.report import plots
+from velo.report.names import plain
 from velo.report.page import NONE, Grid, without_empty_columns
 from velo.results import targets
-from velo.results.mpi_targets import BTL, LATENCY, MTL, PROVIDER, MpiFigures, standing
-from velo.results.records import FAR, NEAR, VELO, VELO_QUEUE, Record
+from velo.results.mpi_targets import BTL, LATENCY, MTL, OURS, PROVIDER, MpiFigures, standing
+from velo.results.records import FAR, NEAR, VELO, VELO_QUEUE, WITHOUT_LIMIT, Record
 
 SIZES_BYTES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)
 # Of these the conclusion speaks: a short message, a longer one, and one of many pages.
 SIZES_COMPARED = (8, 1 << 10, 64 << 10)
+# Limits that are further apart than this factor are not one limit.
+LIMITS_DIFFER = 1.25
 
 
 @dataclass(frozen=True)
@@ -21,14 +27,16 @@ class Program:
 
     mode: str
     name: str
+    short: str
+    """Its name in the picture."""
     ours: tuple[str, ...]
     """The stacks of velo; the conclusion is about the first."""
 
 
-NATIVE = Program("latency", "C, without MPI", (VELO,))
-MPI_PERF = Program(LATENCY, "MPI, velo-mpi-perf", (MTL, BTL))
-NETPIPE = Program("netpipe", "MPI, NetPIPE", (MTL, BTL, PROVIDER))
-QUEUES = Program("python latency", "Python", (VELO_QUEUE,))
+NATIVE = Program("latency", "C, without MPI", "C", (VELO,))
+MPI_PERF = Program(LATENCY, "MPI, velo-mpi-perf", "MPI", (MTL, BTL))
+NETPIPE = Program("netpipe", "MPI, NetPIPE", "MPI", (MTL, BTL, PROVIDER))
+QUEUES = Program("python latency", "Python", "Python", (VELO_QUEUE,))
 # Which of them the conclusion takes, if others were measured there: what most people run, first.
 BY_WEIGHT = (MPI_PERF, NETPIPE, NATIVE, QUEUES)
 IN_ORDER = (NATIVE, MPI_PERF, NETPIPE, QUEUES)
@@ -84,6 +92,9 @@ class Opening:
     """What the page begins with."""
 
     conclusion: str
+    picture: Markup | None
+    moved: str
+    """Says that the limit was another one around other bars of the picture; empty if it was not."""
     grid: Grid | None
     limit: str
     has_peers: bool
@@ -102,6 +113,7 @@ def opening(records: Sequence[Record], hop: str) -> Opening:
     there = [of for of in found.values() if of]
     return Opening(
         conclusion(records, there, hop),
+        *picture(bars(there)),
         grid(there, hop),
         limit(records, hop),
         any(of.peers for of in there),
@@ -117,11 +129,42 @@ def grid(there: Sequence[Beside], hop: str) -> Grid | None:
         for stack in (*of.ours, *of.peers):
             cells = [of.find(stack, size) for size in SIZES_BYTES]
             if any(cells):
-                rows.append((name, stack, *(r.show(r.value) if r else NONE for r in cells)))
+                shown = (r.show(r.value) if r else NONE for r in cells)
+                rows.append((name, plain(stack), *shown))
     if not rows:
         return None
     headings = ("program", "over", *map(units.size, SIZES_BYTES))
     return without_empty_columns(Grid("", headings, tuple(rows), texts=2))
+
+
+def bars(there: Sequence[Beside]) -> list[tuple[str, Record]]:
+    """What the picture compares: messages of 8 bytes, of each program over each stack."""
+    found = []
+    for of in there:
+        for stack in (*of.ours, *of.peers):
+            record = of.find(stack, SIZES_COMPARED[0])
+            if record and record.metric not in WITHOUT_LIMIT:
+                found.append((f"{of.program.short} over {plain(stack)}", record))
+    return found
+
+
+def picture(found: Sequence[tuple[str, Record]]) -> tuple[Markup | None, str]:
+    """The bars, each with the limit around it; and a sentence, if these limits differ."""
+    if not found:
+        return None, ""
+    rows = [
+        (label, r.value, r.limit, plots.SERIES[0] if r.stack in OURS else plots.SERIES[plots.GREY])
+        for label, r in found
+    ]
+    limits = sorted(r.limit for _, r in found)
+    moved = ""
+    if limits[-1] > LIMITS_DIFFER * limits[0]:
+        moved = (
+            f"The cores moved between the runs, as those of virtual machines do: one line took "
+            f"{units.time_ns(limits[0])} around one of them and {units.time_ns(limits[-1])} around "
+            "another. So compare each bar with its own dark part."
+        )
+    return Markup(plots.beside_limit(rows, found[0][1].show)), moved
 
 
 def limit(records: Sequence[Record], hop: str) -> str:
@@ -148,20 +191,17 @@ def conclusion(records: Sequence[Record], there: Sequence[Beside], hop: str) -> 
         parts.append(_compared(compared, ratios, hop))
     if not parts:
         return ""
-    return (
-        f"Between two processes on {hop} cores of this machine that do nothing but communicate, "
-        f"{', and '.join(parts)}; a program that also computes sees less of it, and another "
-        "machine has other figures."
-    )
+    return f"Between two processes on this machine {', and '.join(parts)}."
 
 
 def _compared(of: Beside, ratios: dict[int, float], hop: str) -> str:
     count = len(of.peers)
-    other = of.peers[0] if count == 1 else f"the best of {count} others"
+    other = plain(of.peers[0]) if count == 1 else f"the best of {count} others"
     what = {NATIVE: "a message", MPI_PERF: "an MPI ping-pong", NETPIPE: "NetPIPE",
             QUEUES: "a bytes object of Python"}[of.program]  # fmt: skip
     (first, fast), *more = ((units.size(size), f"{ratio:.3g}") for size, ratio in ratios.items())
     where = f" on {of.hop} cores" if of.hop != hop else ""
-    text = f"{what} over {of.ours[0]} is {fast} times as fast as over {other}{where} with {first}"
+    ours = "velo" if of.ours[0] in OURS else of.ours[0]
+    text = f"{what} over {ours} is {fast} times as fast as over {other}{where} with {first}"
     further = [f"{ratio} times with {size}" for size, ratio in more]
     return ", ".join([text, *further[:-1]]) + "".join(f" and {last}" for last in further[-1:])

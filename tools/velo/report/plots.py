@@ -237,8 +237,10 @@ def senders(records: Sequence[Record], targets: Sequence[tuple[int, float]]) -> 
         counts = [r.senders for r in records]
         axes.plot(counts, [r.ratio / one.ratio for r in records], label=VELO, color=SERIES[0],
                   marker=MARKERS[0], linewidth=2.4)  # fmt: skip
-        axes.plot([c for c, _ in targets], [b for _, b in targets], label="target", color=MUTED,
-                  linestyle="none", marker="_", markersize=22, markeredgewidth=2.5)  # fmt: skip
+        if targets:
+            axes.plot([c for c, _ in targets], [b for _, b in targets], label="target",
+                      color=MUTED, linestyle="none", marker="_", markersize=22,
+                      markeredgewidth=2.5)  # fmt: skip
         for r in records:
             axes.annotate(r.show(r.value), (r.senders, r.ratio / one.ratio), xytext=(0, -18),
                           textcoords="offset points", ha="center", fontsize=10)  # fmt: skip
@@ -269,6 +271,28 @@ def bars(rows: Sequence[tuple[str, float, str]], show: Callable[[float], str]) -
         axes.xaxis.set_visible(False)
         axes.spines["bottom"].set_visible(False)
         return _svg(figure, f"bars {rows}")
+
+
+def beside_limit(
+    rows: Sequence[tuple[str, float, float, str]], show: Callable[[float], str]
+) -> str:
+    """Horizontal bars of which the limit is the dark part; rows are (label, value, limit,
+    colour)."""
+    with plt.rc_context(STYLE | {"axes.grid": False}):
+        figure, axes = plt.subplots(figsize=(9.6, 0.5 + 0.42 * len(rows)))
+        for y, (_, value, limit, colour) in enumerate(rows):
+            dark = min(limit, value)
+            axes.barh(y, dark, color=LIMIT, height=0.62)
+            axes.barh(y, value - dark, left=dark, color=colour, height=0.62)
+            axes.annotate(show(value), (value, y), xytext=(6, 0), textcoords="offset points",
+                          va="center")  # fmt: skip
+        axes.set_yticks(range(len(rows)), [label for label, *_ in rows])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.12 * max(value for _, value, *_ in rows))
+        axes.tick_params(length=0)
+        axes.xaxis.set_visible(False)
+        axes.spines["bottom"].set_visible(False)
+        return _svg(figure, f"beside limit {rows}")
 
 
 def histogram(values_ns: np.ndarray[Any, Any], marks: dict[str, float]) -> str:

@@ -29,6 +29,12 @@ def register(commands: Any) -> None:
         metavar="FILE.html",
         help="the page to write (default: the first input with .html for .json)",
     )
+    parser.add_argument(
+        "--targets",
+        action="store_true",
+        help="for those who work on velo: also what it aims at, met or missed, and the bare "
+        "programs that it is judged by",
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,5 +47,5 @@ def run(args: argparse.Namespace) -> None:
     output = Path(args.output) if args.output else inputs[0].with_suffix(".html")
     if output in inputs:
         raise UsageError(f"{output} is an input; name another file with -o")
-    summary.write(inputs, output)
+    summary.write(inputs, output, args.targets)
     print(f"report written to {output}")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from velo import units
+from velo import tree, units
 from velo.errors import VeloError, writing
 from velo.report import mpi_report, plots, python_report, tables
+from velo.report.names import explained
 from velo.report.opening import opening
 from velo.report.page import NONE, Figure, Grid, Tile, template, without_empty_columns
 from velo.results import stats, targets
@@ -18,43 +19,49 @@ from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load
 TEMPLATE = Path(__file__).with_name("summary.html.j2")
 
 
-def write(inputs: Sequence[Path], output: Path) -> None:
+def write(inputs: Sequence[Path], output: Path, with_targets: bool = False) -> None:
     """Make the page of all records of the inputs."""
     records = [record for path in inputs for record in load(path)]
     if not records:
         raise VeloError(f"no records in {', '.join(map(str, inputs))}; nothing to report")
-    page = render(records)
+    page = render(records, with_targets)
     with writing(output):
         output.write_text(page, encoding="utf-8")
 
 
-def render(records: Sequence[Record]) -> str:
-    """The page as text."""
+def render(records: Sequence[Record], with_targets: bool = False) -> str:
+    """The page as text. What velo aims at, and the bare programs that this is judged by, are for
+    those who work on it."""
     hop = targets.main_class(records)
     runs = list({r.run: None for r in records if r.run.id or r.run.machine})
+    begin = opening(records, hop)
+    mpi_grids = mpi_report.grids(records, hop)
+    rows = [row for grid in (begin.grid, *mpi_grids) if grid for row in grid.rows]
     return template(TEMPLATE).render(
         hop=hop,
+        velo="build/bin/velo" if tree.CHECKOUT else "velo",
+        words=explained([begin.conclusion, *(cell for row in rows for cell in row)]),
         near_max=units.time_ns(stats.NEAR_MAX_NS),
         machines=sorted({run.machine for run in runs if run.machine}),
         versions=sorted({run.version for run in runs if run.version}),
         times=sorted({run.time for run in runs if run.time}),
         commands=list({run.command: None for run in runs if run.command}),
         tiles=tiles(records, hop),
-        figures=figures(records, hop),
-        opening=opening(records, hop),
-        limits=limits(records),
+        figures=figures(records, hop, with_targets),
+        opening=begin,
+        limits=limits(records) if with_targets else None,
         configs=sorted({(r.stack, r.config) for r in records if r.config}),
-        target_tables=tables.target_tables(records, hop),
-        mpi_figures=mpi_report.pictures(records, hop),
+        target_tables=tables.target_tables(records, hop) if with_targets else [],
+        mpi_figures=mpi_report.pictures(records, hop, with_targets),
         python_grids=python_report.grids(records, hop),
-        mpi_grids=mpi_report.grids(records, hop),
+        mpi_grids=mpi_grids,
         absent=sorted({line for run in runs for line in run.absent.splitlines() if line}),
         records=all_records(records),
     )
 
 
 def tiles(records: Sequence[Record], hop: str) -> list[Tile]:
-    """The figures to read first. One limit is enough here; the table of targets has the others."""
+    """The figures of velo by itself. One limit is enough here."""
     found = targets.Figures(records, hop)
     out = []
     for mode, size_bytes, title in (
@@ -76,7 +83,7 @@ def tiles(records: Sequence[Record], hop: str) -> list[Tile]:
     return out
 
 
-def figures(records: Sequence[Record], hop: str) -> list[Figure]:
+def figures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Figure]:
     """Every picture for which there are records."""
     mine = [r for r in records if r.hop == hop]
     # velo first: it keeps its colour and marker whoever else is there.
@@ -100,7 +107,7 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
         both = latency + [
             replace(line, label=f"velo, {other} cores", index=plots.GREY) for line in moved
         ]
-        bounds = list(targets.LATENCY_BOUNDS.items())
+        bounds = list(targets.LATENCY_BOUNDS.items()) if with_targets else []
         out.append(
             Figure(
                 "Latency against the limit",
@@ -139,7 +146,7 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
         if (r.stack, r.mode, r.size_bytes, r.pairs) == (VELO, "senders", 8, 1)
     }
     if len(many) > 1 and 1 in many:
-        bounds = list(targets.SENDERS_BOUNDS.items())
+        bounds = list(targets.SENDERS_BOUNDS.items()) if with_targets else []
         svg = plots.senders([many[n] for n in sorted(many)], bounds)
         out.append(
             Figure(
