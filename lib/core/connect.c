@@ -4,9 +4,9 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "carrier.h"
+#include "../net/carrier.h"
 #include "entry.h"
-#include "link.h"
+#include "../net/link.h"
 
 #define CONNECT_NAP_NS 1000000
 /* The longest wait for a receiver to search its full table for dead senders. */

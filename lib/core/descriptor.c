@@ -10,7 +10,7 @@
 #include "../base/fd.h"
 #include "../base/order.h"
 #include "../shm/wait.h"
-#include "carrier.h"
+#include "../net/carrier.h"
 
 static bool add(int epoll_fd, int fd)
 {

@@ -10,7 +10,7 @@
 #include "../base/sized.h"
 #include "../shm/domain.h"
 #include "../shm/wait.h"
-#include "carrier.h"
+#include "../net/carrier.h"
 #include "descriptor.h"
 #include "senders.h"
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "guard.h"
-#include "network.h"
+#include "../net/network.h"
 #include "ring.h"
 
 /** The most rings that the receiver looks at on every poll; each costs about a nanosecond. More

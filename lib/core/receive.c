@@ -4,7 +4,7 @@
  * looks.
  */
 #include "../shm/wait.h"
-#include "carrier.h"
+#include "../net/carrier.h"
 #include "senders.h"
 #include "spin.h"
 

@@ -8,9 +8,9 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "carrier.h"
+#include "../net/carrier.h"
 #include "entry.h"
-#include "link.h"
+#include "../net/link.h"
 #include "send_with.h"
 
 /* A blocking sender looks for room this often before it sleeps: some 20 us. */

@@ -6,7 +6,7 @@
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "descriptor.h"
-#include "device.h"
+#include "../net/device.h"
 
 /* A polled ring is stale when others have brought this many messages since its last one. */
 #define STALE_MESSAGES 256

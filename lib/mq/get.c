@@ -10,7 +10,7 @@
  * once, over hardware the node carries it out while we go on. If such a get is not possible, or
  * fails, the message is copied after all.
  */
-#include "../core/link.h"
+#include "../net/link.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "../core/port.h"
-#include "../core/transport.h"
+#include "../net/transport.h"
 #include "ids.h"
 #include "match.h"
 #include "pool.h"

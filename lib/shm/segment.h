@@ -100,7 +100,7 @@ struct seg_header {
     uint64_t kept_bound_bytes; /* and its bound; see lib/mq. */
     uint64_t outgoing_len;     /* Lines of the outgoing table that have memory. */
 
-    /* Owner: how a transport reaches it; see lib/core/names.c. */
+    /* Owner: how a transport reaches it; see lib/net/names.c. */
     _Alignas(SEG_ALIGN) uint64_t name_bytes; /* Written last; 0: not so far. */
     char name[VELO_PORT_NAME_BYTES_MAX];
 };

@@ -4,7 +4,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 #include "test.h"
 
 #define SETTINGS_MAX 10000

@@ -4,7 +4,7 @@
 #ifndef VELO_CARD_SETTINGS_H
 #define VELO_CARD_SETTINGS_H
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 
 struct settings {
     int64_t timeout_ns; /* A peer that is silent for so long is lost. */

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 
 struct wire_envelope {
     uint16_t line; /* Its number at the side that dialed... */

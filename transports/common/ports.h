@@ -10,7 +10,7 @@
 #ifndef VELO_TRANSPORT_PORTS_H
 #define VELO_TRANSPORT_PORTS_H
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 
 /** Most bytes of what is known of a peer. */
 #define KNOWN_BYTES_MAX 256u

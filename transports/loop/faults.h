@@ -17,7 +17,7 @@
 #ifndef VELO_LOOP_FAULTS_H
 #define VELO_LOOP_FAULTS_H
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 
 #define FAULTS_QUEUE_MAX 64u
 

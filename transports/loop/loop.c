@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 #include "../common/fd.h"
 #include "../common/hash.h"
 #include "faults.h"

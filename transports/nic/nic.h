@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
-#include "../../lib/core/device.h"
+#include "../../lib/net/device.h"
 #include "../../lib/core/port.h"
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 #include "host_io.h"
 #include "recombine.h"
 #include "wire.h"

@@ -6,7 +6,7 @@
 #ifndef VELO_OFI_SETTINGS_H
 #define VELO_OFI_SETTINGS_H
 
-#include "../../lib/core/transport.h"
+#include "../../lib/net/transport.h"
 
 #define SECRET_BYTES_MIN 16u
 #define SECRET_BYTES_MAX 128u

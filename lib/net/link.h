@@ -12,8 +12,8 @@
  * lie in the data region, credits must be for slots that were sent. The receive side checks the
  * content of a slot, as natively.
  */
-#ifndef VELO_CORE_LINK_H
-#define VELO_CORE_LINK_H
+#ifndef VELO_NET_LINK_H
+#define VELO_NET_LINK_H
 
 #include "carrier.h"
 

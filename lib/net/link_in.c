@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receiver's end of a line: a place for the sender, its slots and data, credits for it. */
-#include "entry.h"
+#include "../core/entry.h"
 #include "link_end.h"
 
 static const struct segment *segment_of(const struct velo_link *link)

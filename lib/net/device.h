@@ -20,8 +20,8 @@
  *
  * Threads: as the public calls that lead here, unless a function says otherwise.
  */
-#ifndef VELO_CORE_DEVICE_H
-#define VELO_CORE_DEVICE_H
+#ifndef VELO_NET_DEVICE_H
+#define VELO_NET_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  *
  * All of it with the carrier's lock held.
  */
-#ifndef VELO_CORE_LINK_END_H
-#define VELO_CORE_LINK_END_H
+#ifndef VELO_NET_LINK_END_H
+#define VELO_NET_LINK_END_H
 
 #include "../shm/outgoing.h"
 #include "link.h"

@@ -36,8 +36,8 @@
  * `transports/loop` is an example. A transport with hardware of its own may offer a device in place
  * of frames: see device.h.
  */
-#ifndef VELO_CORE_TRANSPORT_H
-#define VELO_CORE_TRANSPORT_H
+#ifndef VELO_NET_TRANSPORT_H
+#define VELO_NET_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -30,8 +30,8 @@
  *
  * Of TOML, such lines, comments and blank lines are understood; anything else is an error.
  */
-#ifndef VELO_CORE_NETWORK_H
-#define VELO_CORE_NETWORK_H
+#ifndef VELO_NET_NETWORK_H
+#define VELO_NET_NETWORK_H
 
 #include <stdbool.h>
 

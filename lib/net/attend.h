@@ -8,8 +8,8 @@
  * do that while it makes any. This thread, one for the process, does it for ports at which no call
  * looks. It sleeps while nothing comes, and stays away from ports that the program polls.
  */
-#ifndef VELO_CORE_ATTEND_H
-#define VELO_CORE_ATTEND_H
+#ifndef VELO_NET_ATTEND_H
+#define VELO_NET_ATTEND_H
 
 #include "carrier.h"
 

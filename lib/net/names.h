@@ -3,8 +3,8 @@
  * @file names.h
  * @brief The names by which transports reach ports: shown in the segment to peers of this machine.
  */
-#ifndef VELO_CORE_NAMES_H
-#define VELO_CORE_NAMES_H
+#ifndef VELO_NET_NAMES_H
+#define VELO_NET_NAMES_H
 
 #include "carrier.h"
 

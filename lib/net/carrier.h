@@ -7,13 +7,13 @@
  * endpoint has a lock of its own: the receiving thread and those that send may all look for frames
  * that have come. A port with a device (device.h) has one carrier, without an endpoint.
  */
-#ifndef VELO_CORE_CARRIER_H
-#define VELO_CORE_CARRIER_H
+#ifndef VELO_NET_CARRIER_H
+#define VELO_NET_CARRIER_H
 
 #include <pthread.h>
 
 #include "device.h"
-#include "port.h"
+#include "../core/port.h"
 #include "transport.h"
 
 /** One transport of a port. */
