@@ -4,9 +4,8 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "../net/carrier.h"
 #include "entry.h"
-#include "../net/link.h"
+#include "port.h"
 
 #define CONNECT_NAP_NS 1000000
 /* The longest wait for a receiver to search its full table for dead senders. */
@@ -37,6 +36,26 @@ static int claim_or_wait(struct velo_conn *conn, int64_t table_ns)
     return VELO_OK;
 }
 
+/* The sender fills a ring of its own, which the network takes to the receiver's. */
+static int join_net(struct velo_conn *conn)
+{
+    struct ring_tx *tx = &conn->tx;
+    const struct seg_ring *theirs = tx->shared;
+    struct seg_ring *ours = aligned_alloc(SEG_ALIGN, conn->segment->shape.ring_bytes);
+    if (!ours)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a ring");
+    memset(ours, 0, sizeof *ours);
+    ours->consumed = tx->tail;
+    ours->data_consumed = tx->data_tail;
+    tx->data = (char *)ours + (tx->data - (const char *)theirs);
+    tx->slots = ours->slots;
+    tx->shared = ours;
+    int status = conn->port->net->join(conn);
+    if (status)
+        free(ours);
+    return status;
+}
+
 static int set_up_ring(struct velo_conn *conn)
 {
     const struct segment *segment = conn->segment;
@@ -46,15 +65,12 @@ static int set_up_ring(struct velo_conn *conn)
     struct seg_ring *ring = seg_ring(segment, conn->index);
 
     conn->bell = conn->fenced ? &always_ring : &ring->bell;
-    bool is_by_line = conn->port->device || conn->port->by_line;
+    bool is_by_line = conn->port->by_line;
     order_show(&ring->tx_by_line, is_by_line);
     ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id, is_by_line);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
-    const struct velo_device *device = conn->port->device;
-    if (device) {
-        conn->carry = device->send;
-        status = device->connect(conn);
-    }
+    if (port_net_carries_all(conn->port))
+        status = join_net(conn);
     if (status)
         return status;
 
@@ -67,8 +83,8 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t end_ns,
 {
     for (;;) {
         int status = seg_open(&port->domain, peer, segment);
-        /* A peer's segment exists before its device takes messages for it. */
-        if (status == VELO_OK && port->device && !order_read_entry(&(*segment)->header->device)) {
+        if (status == VELO_OK && port_net_carries_all(port) &&
+            !port->net->takes_messages((*segment)->header)) {
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
         }
@@ -127,9 +143,8 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     memset(conn, 0, sizeof *conn);
     conn->port = port;
     conn->order = order;
-    struct carrier *carrier = carrier_to(port, peer);
-    int status = carrier ? link_connect(conn, carrier, peer, timeout_ns)
-                         : connect_shared(conn, peer, timeout_ns, table_ns);
+    int status = port_net_reaches(port, peer) ? port->net->connect(conn, peer, timeout_ns)
+                                              : connect_shared(conn, peer, timeout_ns, table_ns);
     if (status) {
         free(conn);
         return status;
@@ -180,19 +195,6 @@ static void unlist(struct velo_conn *conn)
     pthread_mutex_unlock(&port->conns_lock);
 }
 
-/* The device tells the receiver, after all that was sent. Until it does, the entry is no dead one
- * although its lock is gone. As in entry_unclaim(), no other thread of this process may claim the
- * entry before that. */
-static void leave_device(struct velo_conn *conn)
-{
-    struct seg_ring *ring = seg_ring(conn->segment, conn->index);
-    seg_acquire();
-    conn->port->device->disconnect(conn);
-    order_set_flag(&ring->tx_left, 1);
-    seg_unlock_entry(conn->segment, conn->index);
-    seg_release();
-}
-
 int velo_disconnect(struct velo_conn *conn)
 {
     GUARD_UNUSED(conn, "connection");
@@ -200,12 +202,12 @@ int velo_disconnect(struct velo_conn *conn)
         return VELO_OK;
     unlist(conn);
     order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
-    if (conn->link)
-        link_disconnect(conn);
-    else if (conn->port->device)
-        leave_device(conn);
+    if (conn->carry)
+        conn->port->net->disconnect(conn);
     else
         entry_unclaim(conn->segment, conn->index, ENTRY_ENDED);
+    if (conn->tx.shared != seg_ring(conn->segment, conn->index))
+        free(conn->tx.shared);
     seg_put(conn->segment);
     free(conn);
     return VELO_OK;

@@ -10,21 +10,13 @@
 #include "../base/fd.h"
 #include "../base/order.h"
 #include "../shm/wait.h"
-#include "../net/carrier.h"
 
-static bool add(int epoll_fd, int fd)
+/* Add the socket that senders ring, and the descriptors of the network. */
+static bool add_all(const struct velo_port *port, int epoll_fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-/* Add the socket that senders ring, and each transport's descriptor. */
-static bool add_all(struct velo_port *port, int epoll_fd)
-{
-    bool is_added = add(epoll_fd, port->wake_fd);
-    for (struct carrier *carrier = port->carriers; carrier && is_added; carrier = carrier->next)
-        is_added = add(epoll_fd, carrier->transport->descriptor(carrier->endpoint));
-    return is_added;
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, port->wake_fd, &event) == 0 &&
+           (!port->net || port->net->add_descriptors(port, epoll_fd));
 }
 
 static int fail(const char *what)
@@ -46,9 +38,9 @@ int velo_port_fd(struct velo_port *port, int *fd)
 {
     if (!port || !fd)
         return velo_fail(VELO_ERR_ARG, "port or fd is NULL");
-    if (port->device)
-        return velo_fail(VELO_ERR_STATE, "a device has no descriptor to wait for; use "
-                                         "the calls that wait");
+    if (port->net && !port->net->add_descriptors)
+        return velo_fail(VELO_ERR_STATE, "the port's network has no descriptor to wait for; "
+                                         "use the calls that wait");
     int status = port->epoll_fd >= 0 ? VELO_OK : open_wake(port);
     if (status)
         return status;
@@ -78,7 +70,7 @@ void descriptor_close(struct velo_port *port)
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     port->epoll_fd = -1;
-    if (port->wake_fd >= 0 && !port->carriers) {
+    if (port->wake_fd >= 0 && !port->net) {
         close(port->wake_fd);
         port->wake_fd = -1;
     }

@@ -5,7 +5,7 @@
  * doorbell.
  *
  * The process that sends claims the entry. If the sender is on another node, the receiver's process
- * does so for it (link.h). The lock of a claimed entry is held (segment.h).
+ * does so for it (net/link_in.c). The lock of a claimed entry is held (segment.h).
  */
 #ifndef VELO_CORE_ENTRY_H
 #define VELO_CORE_ENTRY_H

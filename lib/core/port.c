@@ -10,7 +10,6 @@
 #include "../base/sized.h"
 #include "../shm/domain.h"
 #include "../shm/wait.h"
-#include "../net/carrier.h"
 #include "descriptor.h"
 #include "senders.h"
 
@@ -34,8 +33,8 @@ static int create_segment(struct velo_port *port, const struct velo_port_attr *a
     uint32_t flags = port->flags | (port->fenced ? SEG_NEEDS_FENCE : 0);
     int node = attr->node;
     uint32_t first = 0, step = 1;
-    if (port->device)
-        port->device->place(&node, &first, &step);
+    if (port->net && port->net->place)
+        port->net->place(&node, &first, &step);
     if (attr->vpid != VELO_VPID_ANY) {
         port->id = VELO_ID(node, attr->vpid);
         return seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
@@ -70,8 +69,6 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
     if (status == VELO_OK)
         status = copy_configure(NULL);
     if (status == VELO_OK)
-        status = network_init(&port->network);
-    if (status == VELO_OK)
         status = seg_shape_init(&port->shape,
                                 attr->depth_slots ? attr->depth_slots : DEPTH_SLOTS_DEFAULT,
                                 attr->data_bytes ? attr->data_bytes : DATA_BYTES_DEFAULT,
@@ -80,26 +77,30 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 }
 
 /* Make the port, in the domain and with the shape that are set. */
-static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
+static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
+                      const struct net_plug *plug, const struct velo_port *beside)
 {
+    static const uint32_t always = 1;
     port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
-    port->spin_max_ns = wait_spin_max_ns();
-    port->spin_ns = port->spin_max_ns;
-    port->promote = port->spin_ns > 0;
     pthread_mutex_init(&port->conns_lock, NULL);
     int status = rx_open(port);
+    port->plug = plug;
     if (status == VELO_OK)
-        status = carriers_find_device(port);
+        status = plug->attach(port, beside);
     if (status)
         return status;
-    port->fenced = port->device || !wait_join_barrier();
-    port->by_line = is_by_line();
+    bool carries_all = port_net_carries_all(port);
+    port->spin_max_ns = carries_all ? 0 : wait_spin_max_ns();
+    port->spin_ns = port->spin_max_ns;
+    port->promote = port->spin_ns > 0;
+    port->fenced = carries_all || !wait_join_barrier();
+    port->by_line = carries_all || is_by_line();
     status = create_segment(port, attr);
     if (status)
         return status;
     port->shared = port->segment->header;
-    port->look = &port->shared->summary;
-    status = carriers_open(port);
+    port->look = port->net ? &always : &port->shared->summary;
+    status = port->net ? port->net->open(port) : VELO_OK;
     if (status)
         seg_retire(port->segment);
     return status;
@@ -125,6 +126,8 @@ static int port_finish(struct velo_port *port, int status, struct velo_port **ou
         rx_close(port);
         if (port->segment)
             seg_put(port->segment);
+        if (port->plug)
+            port->plug->detach(port);
         free(port);
         return status;
     }
@@ -132,7 +135,8 @@ static int port_finish(struct velo_port *port, int status, struct velo_port **ou
     return VELO_OK;
 }
 
-int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
+int port_open_plugged(const struct velo_port_attr *attr, const struct net_plug *plug,
+                      struct velo_port **out)
 {
     static const struct velo_port_attr defaults = VELO_PORT_ATTR_INIT;
     struct velo_port_attr ours = VELO_PORT_ATTR_INIT;
@@ -146,7 +150,7 @@ int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
     if (!port)
         return VELO_ERR_NO_MEMORY;
     status = port_name(port, &ours);
-    return port_finish(port, status ? status : port_start(port, &ours), out);
+    return port_finish(port, status ? status : port_start(port, &ours, plug, NULL), out);
 }
 
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
@@ -156,7 +160,6 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
     if (!beside)
         return VELO_ERR_NO_MEMORY;
     beside->domain = port->domain;
-    beside->network = port->network;
     (void)strncat(beside->domain.name, suffix,
                   sizeof beside->domain.name - strlen(beside->domain.name) - 1);
     beside->flags = SEG_HAS_TAIL;
@@ -164,7 +167,7 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
     attr.node = (int)VELO_ID_NODE(port->id);
     attr.vpid = (int)VELO_ID_VPID(port->id);
     int status = seg_shape_init(&beside->shape, DEPTH_SLOTS_DEFAULT, DATA_BYTES_DEFAULT, conns_max);
-    return port_finish(beside, status ? status : port_start(beside, &attr), out);
+    return port_finish(beside, status ? status : port_start(beside, &attr, port->plug, port), out);
 }
 
 int velo_port_close(struct velo_port *port)
@@ -175,12 +178,14 @@ int velo_port_close(struct velo_port *port)
     while (port->conns)
         (void)velo_disconnect(port->conns);
     descriptor_close(port);
-    carriers_close(port);
+    if (port->net)
+        port->net->leave(port);
     seg_retire(port->segment);
-    if (port->device)
-        port->device->close(port);
+    if (port->net)
+        port->net->close(port);
     rx_close(port);
     seg_put(port->segment);
+    port->plug->detach(port);
     pthread_mutex_destroy(&port->conns_lock);
     free(port);
     return VELO_OK;
@@ -195,6 +200,8 @@ void velo_port_interrupt(struct velo_port *port)
     seg_wake_owner(port->segment);
     errno = error;
 }
+
+cold_path bool port_net_progress(struct velo_port *port) { return port->net->progress(port); }
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }
 

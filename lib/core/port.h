@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "guard.h"
-#include "../net/network.h"
+#include "net.h"
 #include "ring.h"
 
 /** The most rings that the receiver looks at on every poll; each costs about a nanosecond. More
@@ -24,7 +24,7 @@ struct velo_port {
         *current; /* The ring under the cursor; `none` if there is none, or while held. */
     struct seg_header *shared;
     /* Not 0 if there is more to look at than the active rings: the summary of the doorbells, or for
-     * a port with transports a word that always says so. */
+     * a port with a network a word that always says so. */
     const uint32_t *look;
     uint64_t messages; /* Received so far; also the clock by which rings grow stale. */
     uint64_t bytes;    /* Payload of those. */
@@ -61,16 +61,12 @@ struct velo_port {
 
     uint32_t in_use; /* By a call that receives; see guard.h. */
 
-    struct network network;
-    uint64_t looks;      /* The program's looks at its transports so far... */
-    uint64_t looks_seen; /* ...and when attend.c saw the count last. */
-    struct velo_port *next_attended;
-    struct carrier *carriers; /* See carrier.h; NULL: all peers share memory with us. */
-    int wake_fd;              /* Rung while the port sleeps on descriptors; -1: none. */
-    int epoll_fd;             /* See velo_port_fd(); -1: not asked for. */
-
-    const struct velo_device *device; /* See device.h; NULL: none. */
-    struct device_port *device_port;  /* The device's own. */
+    const struct net_plug *plug;
+    struct network *network;     /* The map of nodes: lib/net/network.h. */
+    const struct net_calls *net; /* NULL: all peers share memory with us. */
+    void *net_own;               /* Of these calls. */
+    int wake_fd;                 /* Rung while the port sleeps on descriptors; -1: none. */
+    int epoll_fd;                /* See velo_port_fd(); -1: not asked for. */
 
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
@@ -87,6 +83,9 @@ hot_inline void port_step(struct velo_port *port, struct ring_rx *rx, uint32_t c
     order_show(&port->bytes, port->bytes + len_bytes);
 }
 
+/** As velo_port_open(), with a network that is plugged in. */
+int port_open_plugged(const struct velo_port_attr *attr, const struct net_plug *plug,
+                      struct velo_port **out);
 /** Open a port for the library's own use beside a port: of the same id, in the domain named
  *  "<domain><suffix>", where no user's port can be. Its segment may have a tail. */
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
@@ -105,6 +104,28 @@ int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_co
 /** The word in the slot of the held message. False: it has none. */
 bool port_held_word(const struct velo_port *port, uint64_t *word);
 
+/** Take in what has come over the port's network, which it has. True: something came. Out of line,
+ *  so that callers only compare port->net. */
+bool port_net_progress(struct velo_port *port);
+
+/** The same, if it has one. */
+hot_inline bool port_look_at_net(struct velo_port *port)
+{
+    return unlikely(port->net) && port_net_progress(port);
+}
+
+/** Is a peer reached over a network beside memory? */
+static inline bool port_net_reaches(const struct velo_port *port, velo_id_t peer)
+{
+    return unlikely(port->net) && port->net->reaches && port->net->reaches(port, peer);
+}
+
+/** Does a network stand in place of memory? */
+static inline bool port_net_carries_all(const struct velo_port *port)
+{
+    return unlikely(port->net) && port->net->carries_all;
+}
+
 struct velo_conn {
     struct ring_tx tx;
     const uint32_t *bell; /* Of the ring; see order_read_bell(). */
@@ -120,10 +141,13 @@ struct velo_conn {
     uint64_t reserved_limit;
     uint64_t built[VELO_INLINE_BYTES / sizeof(uint64_t)]; /* A reserved short message. */
     void (*carry)(struct velo_conn *conn); /* Sends published slots; NULL: the peer reads them. */
-    uint64_t peer_device;                  /* The device's own: its name for the receiver. */
-    struct velo_link *link;                /* See link.h; NULL: not over frames. */
-    uint64_t order;                        /* See tx_order of seg_ring. */
-    uint32_t in_use;                       /* By a call that sends; see guard.h. */
+    bool stands_in;                        /* `segment` stands in for that of a remote peer. */
+    union {                                /* The network's own, if there is `carry`: */
+        void *net_own;                     /* beside memory, its end of the connection; */
+        uint64_t net_name;                 /* in place of memory, its name for the receiver. */
+    };
+    uint64_t order;    /* See tx_order of seg_ring. */
+    uint32_t in_use;   /* By a call that sends; see guard.h. */
     int64_t looked_ns; /* The time of the last look whether the receiver lives. */
     struct segment *segment;
     struct velo_port *port;

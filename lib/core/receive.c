@@ -4,7 +4,6 @@
  * looks.
  */
 #include "../shm/wait.h"
-#include "../net/carrier.h"
 #include "senders.h"
 #include "spin.h"
 
@@ -106,28 +105,18 @@ static struct ring_rx *find_message(struct velo_port *port)
     }
 }
 
-/* The same; if there is none, look at the carriers, and then once more. */
-static struct ring_rx *next_message(struct velo_port *port)
+/* The same; if there is none, look at the network, and then once more. */
+hot_inline struct ring_rx *next_message(struct velo_port *port)
 {
     struct ring_rx *rx = find_message(port);
-    return !rx && carriers_look(port) ? find_message(port) : rx;
+    return !rx && port_look_at_net(port) ? find_message(port) : rx;
 }
 
-/* Take in frames that have come. A device needs no look here: it brings all messages, this ring's
- * too, by polls in vain. But it sends the credits that were just published. */
-static void look_at_carriers(struct velo_port *port, const struct ring_rx *rx)
-{
-    if (!port->device)
-        (void)carriers_progress(port);
-    else if (rx->published == rx->head)
-        port->device->credit(port, rx);
-}
-
-/* A busy ring must starve neither those that ring nor those that come over a transport. */
+/* A busy ring must starve neither those that ring nor those that come over a network. */
 static __attribute__((noinline)) void look_around(struct velo_port *port, const struct ring_rx *rx)
 {
-    if (port->carriers)
-        look_at_carriers(port, rx);
+    if (port->net)
+        port->net->ring_paused(port, rx);
     rx_take_bells(port);
 }
 
@@ -259,10 +248,8 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
  * handler ran. */
 static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
 {
-    const uint32_t *summary = &port->shared->summary;
-    if (port->device)
-        return port->device->wait(port, summary, 0, slice_ns);
-    return port->carriers ? carriers_sleep(port, slice_ns) : wait_sleep(summary, 0, slice_ns);
+    return unlikely(port->net) ? port->net->sleep(port, slice_ns)
+                               : wait_sleep(&port->shared->summary, 0, slice_ns);
 }
 
 /* Look at everything once more, and say how to wake this port. What comes after the look changes
@@ -286,8 +273,7 @@ static bool fall_asleep(struct velo_port *port, enum seg_sleep how, struct ring_
 static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
 {
     struct ring_rx *rx;
-    bool on_files = port->carriers && !port->device;
-    if (!fall_asleep(port, on_files ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD, &rx))
+    if (!fall_asleep(port, unlikely(port->net) ? port->net->sleeps : SEG_SLEEPS_ON_WORD, &rx))
         return rx;
     if (sleep_for_message(port, slice_ns))
         order_set_flag(&port->interrupted, 1);
@@ -321,7 +307,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
     return rx;
 }
 
-/* As sleep_once(), but the caller sleeps. A sender that rings, or a transport, wakes it. */
+/* As sleep_once(), but the caller sleeps. A sender that rings, or the network, wakes it. */
 int velo_port_arm(struct velo_port *port)
 {
     GUARD(port, "port");
@@ -339,7 +325,7 @@ int velo_port_arm(struct velo_port *port)
     if (!is_asleep)
         return !rx && !port->departed && take_interrupt(port) ? VELO_ERR_INTERRUPTED : VELO_AGAIN;
     /* A bit that was set before `sleeping` was seen rings nobody. */
-    if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(port))
+    if (order_peek_summary(&port->shared->summary) == 0 && (!port->net || port->net->arm(port)))
         return VELO_OK;
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return VELO_AGAIN;
@@ -563,11 +549,12 @@ hot_inline bool rings_are_empty(const struct velo_port *port, const struct ring_
     return true;
 }
 
-/* A try over a device polls it first, even if the rings hold messages. */
-static cold_path int peek_device(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
+/* Where a network carries all messages, a try polls it first, even if the rings hold messages. */
+static cold_path int peek_net(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
-    if (timeout_ns == NO_WAIT && order_peek_summary(&port->shared->summary) == 0 &&
-        !port->device->poll(port) && rings_are_empty(port, NULL)) {
+    if (port->net->carries_all && timeout_ns == NO_WAIT &&
+        order_peek_summary(&port->shared->summary) == 0 && !port->net->progress(port) &&
+        rings_are_empty(port, NULL)) {
         port->messages_before = port->messages;
         return VELO_AGAIN;
     }
@@ -579,8 +566,8 @@ static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct ve
 {
     if (port->held)
         return VELO_ERR_STATE;
-    if (unlikely(port->device))
-        return peek_device(port, msg, timeout_ns);
+    if (unlikely(port->net))
+        return peek_net(port, msg, timeout_ns);
     return peek_anywhere(port, msg, timeout_ns);
 }
 

@@ -8,15 +8,13 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "../net/carrier.h"
 #include "entry.h"
-#include "../net/link.h"
 #include "send_with.h"
 
 /* A blocking sender looks for room this often before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000
-/* The same over a transport, where each look is a system call or so. */
-#define LINK_SPINS 20
+/* The same to a remote peer, where each look is a system call or so. */
+#define REMOTE_SPINS 20
 /* Full rings in a row between two looks whether the receiver lives (a system call). */
 #define AGAIN_PER_CHECK 256
 /* Between two such looks while there is room. */
@@ -63,8 +61,8 @@ int velo_conn_status(struct velo_conn *conn)
         return velo_fail(VELO_ERR_ARG, "conn is NULL");
     if (conn->gone)
         return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
-    if (conn->link)
-        link_look(conn);
+    if (conn->stands_in)
+        conn->port->net->look(conn);
     (void)seg_check_owner(conn->segment);
     return look_at_peer(conn);
 }
@@ -147,9 +145,9 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
         return VELO_OK;
     ring_tx_show_counters(&conn->tx);
     bool makes_sense = take_credits(conn);
-    /* A look at transports sends what they hold: not while there is room without it. */
-    if (conn->port->carriers && makes_sense && !has_room(conn, len_bytes)) {
-        (void)carriers_progress(conn->port);
+    /* A look at the network sends what it holds: not while there is room without it. */
+    if (conn->port->net && makes_sense && !has_room(conn, len_bytes)) {
+        (void)port_net_progress(conn->port);
         makes_sense = take_credits(conn);
     }
     if (unlikely(!makes_sense))
@@ -172,9 +170,8 @@ static bool nap_for_room(const struct velo_conn *conn, uint64_t consumed, int64_
 {
     struct velo_port *port = conn->port;
     const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
-    if (port->device)
-        return port->device->wait(port, word, (uint32_t)consumed, slice_ns);
-    return port->carriers ? carriers_nap(port) : wait_sleep(word, (uint32_t)consumed, slice_ns);
+    return port->net ? port->net->sleep_for_room(port, word, (uint32_t)consumed, slice_ns)
+                     : wait_sleep(word, (uint32_t)consumed, slice_ns);
 }
 
 /* Sleep until the receiver returns credits, or for a slice of time. */
@@ -234,11 +231,11 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
             if (left_ns <= 0)
                 return VELO_TIMEOUT;
         }
-        if (spins < (conn->link ? LINK_SPINS : ROOM_SPINS)) {
+        if (spins < (conn->stands_in ? REMOTE_SPINS : ROOM_SPINS)) {
             order_pause();
             continue;
         }
-        if (spins > ROOM_SPINS && !conn->link) { /* Slept in vain. */
+        if (spins > ROOM_SPINS && !conn->stands_in) { /* Slept in vain. */
             if (!ring_tx_is_intact(&conn->tx))
                 return refuse_ring(conn);
             entry_ring_and_wake(conn->segment,

@@ -6,7 +6,6 @@
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "descriptor.h"
-#include "../net/device.h"
 
 /* A polled ring is stale when others have brought this many messages since its last one. */
 #define STALE_MESSAGES 256
@@ -231,18 +230,18 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         activate(port, rx);
 }
 
-/* Has the sender left, and its device is about to tell? That frees the entry, even if the sender
+/* Has the sender left, and its network is about to tell? That frees the entry, even if the sender
  * has died since. */
 static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uint64_t entry)
 {
-    return port->device && entry_state(entry) == ENTRY_READY &&
+    return port_net_carries_all(port) && entry_state(entry) == ENTRY_READY &&
            order_flag(&seg_ring(port->segment, index)->tx_left);
 }
 
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)
 {
-    if (port->device && !port->device->is_settled(port))
+    if (port->net && port->net->is_settled && !port->net->is_settled(port))
         return;
     order_set_flag(&port->shared->reap_request, 0);
     for (uint32_t i = 0; i < port->shape.conns_max; i++) {

@@ -10,7 +10,6 @@
  * once, over hardware the node carries it out while we go on. If such a get is not possible, or
  * fails, the message is copied after all.
  */
-#include "../net/link.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"
@@ -31,18 +30,18 @@
 #define WAY_TRIAL_FIRST 64u
 #define WAY_TRIAL_MOST 1024u
 
-/* The carrier of a peer that shares no memory with us; NULL: it does, or there is a device. */
-static struct carrier *carrier_of(const struct velo_mq_peer *peer)
+/* Does a peer share no memory with us, so that a transport fetches? */
+static bool is_carried(const struct velo_mq_peer *peer)
 {
-    return carrier_to(peer->mq->port, peer->id);
+    return port_net_reaches(peer->mq->port, peer->id);
 }
 
 static bool is_worth_it(const struct velo_mq_peer *peer, uint64_t len_bytes)
 {
     const struct velo_mq *mq = peer->mq;
-    bool is_carried = carrier_of(peer);
-    uint64_t least_bytes = is_carried && mq->measures_ways ? CARRIED_BYTES : mq->get_bytes;
-    return (mq->rma || is_carried) && mq->path != VELO_MQ_PATH_COPY &&
+    bool carried = is_carried(peer);
+    uint64_t least_bytes = carried && mq->measures_ways ? CARRIED_BYTES : mq->get_bytes;
+    return (mq->rma || carried) && mq->path != VELO_MQ_PATH_COPY &&
            (mq->path == VELO_MQ_PATH_GET || len_bytes >= least_bytes);
 }
 
@@ -69,8 +68,8 @@ void mq_get_offer(struct transfer *op)
     struct velo_mq *mq = op->peer->mq;
     if (!is_worth_it(op->peer, op->len_bytes))
         return;
-    if (carrier_of(op->peer)) {
-        op->exposed = link_expose(op->peer->conn, op->buf, op->len_bytes);
+    if (is_carried(op->peer)) {
+        op->exposed = mq->port->net->expose(op->peer->conn, op->buf, op->len_bytes);
         return;
     }
     if (rma_device_fetches(mq->rma) && !connect_rma(op->peer))
@@ -83,15 +82,15 @@ struct velo_exposed mq_get_offered(const struct transfer *op)
 {
     if (!op->mem)
         return (struct velo_exposed){0};
-    return carrier_of(op->peer) ? *op->exposed
+    return is_carried(op->peer) ? *op->exposed
                                 : (struct velo_exposed){.key = velo_rma_mem_key(op->mem)};
 }
 
 void mq_get_revoke(struct transfer *op)
 {
-    struct carrier *carrier = carrier_of(op->peer);
-    if (carrier)
-        link_conceal(carrier, op->exposed);
+    struct velo_port *port = op->peer->mq->port;
+    if (is_carried(op->peer))
+        port->net->conceal(port, op->peer->id, op->exposed);
     else
         (void)velo_rma_mem_deregister(op->mem, VELO_FOREVER);
     op->mem = NULL;
@@ -151,7 +150,7 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
     op->key = 0;
     if (!arrival->key || !is_worth_it(op->peer, arrival->total_bytes))
         return false;
-    if (carrier_of(op->peer)) {
+    if (is_carried(op->peer)) {
         op->address = arrival->address;
     } else if (!connect_rma(op->peer)) {
         return false;
@@ -174,8 +173,8 @@ static int fetch(struct transfer *op, size_t len_bytes)
 {
     char *to = op->buf + op->offset_bytes;
     struct velo_exposed from = {.key = op->key, .address = op->address + op->offset_bytes};
-    if (carrier_of(op->peer))
-        return link_fetch(op->peer->extra, to, len_bytes, &from, &op->fetched);
+    if (is_carried(op->peer))
+        return op->peer->mq->port->net->fetch(op->peer->extra, to, len_bytes, &from, &op->fetched);
     return rma_fetch(op->peer->rma, to, len_bytes, velo_rma_place(op->key, op->offset_bytes),
                      &op->fetched);
 }
@@ -185,7 +184,7 @@ static int get_piece(struct transfer *op)
 {
     if (op->piece_bytes == 0) {
         uint64_t left_bytes = op->end_bytes - op->offset_bytes;
-        uint64_t most_bytes = carrier_of(op->peer) ? CARRIED_PIECE_BYTES : GET_PIECE_BYTES;
+        uint64_t most_bytes = is_carried(op->peer) ? CARRIED_PIECE_BYTES : GET_PIECE_BYTES;
         uint64_t len_bytes = left_bytes < most_bytes ? left_bytes : most_bytes;
         int status = fetch(op, len_bytes);
         if (status)
@@ -209,7 +208,7 @@ static int go_on(struct transfer *op)
         list_append(&mq->gets, &op->entry.link);
         return status == VELO_OK;
     }
-    bool is_measured = mq->measures_ways && !carrier_of(op->peer);
+    bool is_measured = mq->measures_ways && !is_carried(op->peer);
     if (status) {
         if (is_measured)
             measure_failure(op);
@@ -230,9 +229,9 @@ static int go_on(struct transfer *op)
 
 void mq_get_stop(struct transfer *op)
 {
-    struct carrier *carrier = carrier_of(op->peer);
-    if (carrier && op->piece_bytes > 0)
-        link_forget(carrier, &op->fetched);
+    struct velo_port *port = op->peer->mq->port;
+    if (is_carried(op->peer) && op->piece_bytes > 0)
+        port->net->forget(port, op->peer->id, &op->fetched);
 }
 
 int mq_get_progress(struct velo_mq *mq)

@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "../core/port.h"
-#include "../net/transport.h"
 #include "ids.h"
 #include "match.h"
 #include "pool.h"

@@ -9,6 +9,7 @@
 #include "../base/sized.h"
 #include "../core/stream.h"
 #include "../rma/fetch.h"
+#include "../rma/offload.h"
 #include "../shm/wait.h"
 #include "posted.h"
 #include "ways.h"
@@ -102,7 +103,8 @@ static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
         status = read_path(&mq->path);
     eager_bytes = or_default(eager_bytes, EAGER_BYTES_DEFAULT);
     mq->eager_bytes = eager_bytes < UINT16_MAX ? (uint32_t)eager_bytes : UINT16_MAX;
-    mq->measures_ways = mq->get_bytes == 0 && mq->path == VELO_MQ_PATH_AUTO && !mq->port->device;
+    mq->measures_ways = mq->get_bytes == 0 && mq->path == VELO_MQ_PATH_AUTO &&
+                        rma_offload_of(mq->port) == &rma_no_device;
     mq->get_bytes = or_default(mq->get_bytes, rma_fetch_bytes_default(mq->port));
     mq->pool.bound_bytes = or_default(mq->pool.bound_bytes, UNEXPECTED_BYTES_DEFAULT);
     mq->pool.limit_bytes = or_default(mq->pool.limit_bytes, limit_default(mq->pool.bound_bytes));

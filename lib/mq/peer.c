@@ -149,7 +149,7 @@ static void end_gone(const struct velo_mq *mq, velo_id_t id)
 
 /* May the next piece of a send be copied before it is asked for? Over a transport this gains
  * nothing: the transport is slower than the copy. */
-static bool can_stage(const struct velo_mq *mq) { return !mq->port->carriers; }
+static bool can_stage(const struct velo_mq *mq) { return !mq->port->net; }
 
 static uint32_t first_bytes(const struct velo_mq *mq)
 {

@@ -24,7 +24,7 @@
 /* `turn` is held to begin and end, `lock` to look at the list. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct velo_port *attended;
+static struct carriers *attended;
 static pthread_t thread;
 static int files = -1;   /* An epoll of all descriptors to wait for... */
 static int control = -1; /* ...this one among them, which is rung when the list changes, */
@@ -37,12 +37,12 @@ static uint32_t held; /* How many hold frames back. */
 static bool is_due_set;
 static int64_t hold_ns = VELO_HOLD_NS; /* What the timer is set to next. */
 
-static bool is_away(struct velo_port *port)
+static bool is_away(struct carriers *carriers)
 {
-    uint64_t looks = order_counter(&port->looks);
-    bool looked = looks != port->looks_seen;
-    port->looks_seen = looks;
-    uint32_t sleeping = order_flag(&port->shared->sleeping);
+    uint64_t looks = order_counter(&carriers->looks);
+    bool looked = looks != carriers->looks_seen;
+    carriers->looks_seen = looks;
+    uint32_t sleeping = order_flag(&carriers->port->shared->sleeping);
     return looked || (sleeping != SEG_AWAKE && sleeping != SEG_ARMED);
 }
 
@@ -50,8 +50,8 @@ static bool is_away(struct velo_port *port)
 static bool is_pending(void)
 {
     bool pending = false;
-    for (const struct velo_port *port = attended; port; port = port->next_attended)
-        for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+    for (const struct carriers *each = attended; each; each = each->next_attended)
+        for (const struct carrier *carrier = each->first; carrier; carrier = carrier->next)
             pending |= order_flag(&carrier->pending) != 0;
     return pending;
 }
@@ -113,8 +113,8 @@ static void send_held(void)
         return;
     timer_has_rung();
     pthread_mutex_lock(&lock);
-    for (struct velo_port *port = attended; port; port = port->next_attended)
-        any_was_late |= carriers_attend_held(port);
+    for (struct carriers *each = attended; each; each = each->next_attended)
+        any_was_late |= carriers_attend_held(each);
     pthread_mutex_unlock(&lock);
     set_timer_again(any_was_late);
 }
@@ -148,9 +148,9 @@ static void stay_away(void)
 
 /* The descriptors of transports are watched for one event, and anew before each sleep. So while the
  * thread stays away, messages that the program takes cost no work for this thread's list. */
-static void watch_again(const struct velo_port *port)
+static void watch_again(const struct carriers *carriers)
 {
-    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+    for (const struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         (void)watch_once(EPOLL_CTL_MOD, carrier);
 }
 
@@ -159,9 +159,9 @@ static void watch_again(const struct velo_port *port)
 static bool arm(void)
 {
     bool is_armed = true;
-    for (struct velo_port *port = attended; port; port = port->next_attended) {
-        is_armed &= is_away(port) || carriers_arm(port);
-        watch_again(port);
+    for (struct carriers *each = attended; each; each = each->next_attended) {
+        is_armed &= is_away(each) || carriers_arm(each);
+        watch_again(each);
     }
     return is_armed;
 }
@@ -186,9 +186,9 @@ static void *attend(void *arg)
             continue;
         stay_away();
         pthread_mutex_lock(&lock);
-        for (struct velo_port *port = attended; port; port = port->next_attended)
-            if (!is_away(port))
-                carriers_attend(port);
+        for (struct carriers *each = attended; each; each = each->next_attended)
+            if (!is_away(each))
+                carriers_attend(each);
         pthread_mutex_unlock(&lock);
     }
 }
@@ -236,19 +236,19 @@ static int start(void)
     return velo_fail(VELO_ERR_SYSTEM, "no thread can be started to look after transports");
 }
 
-static int watch_port(const struct velo_port *port)
+static int watch_port(const struct carriers *carriers)
 {
     int error = 0;
-    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+    for (const struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         error |= watch_once(EPOLL_CTL_ADD, carrier);
     return error ? velo_fail(VELO_ERR_SYSTEM, "the descriptor of a transport cannot be watched")
                  : VELO_OK;
 }
 
 /* A child that was just forked may have copies of the descriptors: closing ours is not enough. */
-static void unwatch_port(const struct velo_port *port)
+static void unwatch_port(const struct carriers *carriers)
 {
-    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+    for (const struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         (void)epoll_ctl(files, EPOLL_CTL_DEL, carrier->transport->descriptor(carrier->endpoint),
                         NULL);
 }
@@ -281,8 +281,8 @@ static void send_last(void)
 {
     if (!wait_lock(&lock, LAST_NS))
         return;
-    for (struct velo_port *port = attended; port; port = port->next_attended)
-        carriers_send_last(port);
+    for (struct carriers *each = attended; each; each = each->next_attended)
+        carriers_send_last(each);
     pthread_mutex_unlock(&lock);
 }
 
@@ -292,17 +292,17 @@ static void watch_process(void)
     (void)atexit(send_last);
 }
 
-int attend_begin(struct velo_port *port)
+int attend_begin(struct carriers *carriers)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch_process);
     pthread_mutex_lock(&turn);
     pthread_mutex_lock(&lock);
-    port->next_attended = attended;
+    carriers->next_attended = attended;
     int status = attended ? VELO_OK : start();
     if (status == VELO_OK) {
-        attended = port;
-        status = watch_port(port);
+        attended = carriers;
+        status = watch_port(carriers);
         ring();
     }
     pthread_mutex_unlock(&lock);
@@ -310,17 +310,17 @@ int attend_begin(struct velo_port *port)
     return status; /* A port that fails to open is closed: see attend_end(). */
 }
 
-void attend_end(struct velo_port *port)
+void attend_end(struct carriers *carriers)
 {
     pthread_mutex_lock(&turn);
     pthread_mutex_lock(&lock);
-    struct velo_port **at = &attended;
-    while (*at && *at != port)
+    struct carriers **at = &attended;
+    while (*at && *at != carriers)
         at = &(*at)->next_attended;
     bool was_attended = *at;
     if (was_attended) {
-        *at = port->next_attended;
-        unwatch_port(port);
+        *at = carriers->next_attended;
+        unwatch_port(carriers);
         ring();
     }
     pthread_mutex_unlock(&lock);

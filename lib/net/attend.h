@@ -13,11 +13,11 @@
 
 #include "carrier.h"
 
-/** Look after a port; the first one starts the thread. VELO_ERR_SYSTEM. */
-int attend_begin(struct velo_port *port);
+/** Look after a port's transports; the first one starts the thread. VELO_ERR_SYSTEM. */
+int attend_begin(struct carriers *carriers);
 /** Look after a port no more; the last one ends the thread. The thread does not touch the port
  * after this. */
-void attend_end(struct velo_port *port);
+void attend_end(struct carriers *carriers);
 
 /** A transport holds frames back: have the thread look at it within VELO_HOLD_LONG_NS. True: the
  *  timer was set for these frames, and the thread sends them when it rings; false: it ran already,

@@ -125,7 +125,7 @@ static void refused(void *owner, uint64_t count)
 static const char *host(void *owner, velo_id_t id, uint32_t *service)
 {
     const struct carrier *carrier = owner;
-    return network_host(&carrier->port->network, id, service);
+    return network_host(carrier->port->network, id, service);
 }
 
 static int find(void *owner, velo_id_t peer, struct velo_port_shown *shown)
@@ -137,7 +137,7 @@ static int find(void *owner, velo_id_t peer, struct velo_port_shown *shown)
 static uint32_t node(void *owner, velo_id_t id)
 {
     const struct carrier *carrier = owner;
-    return network_node(&carrier->port->network, id);
+    return network_node(carrier->port->network, id);
 }
 
 const struct velo_transport_calls link_calls = {.rang = rang,

@@ -19,11 +19,9 @@
 
 extern const struct velo_transport_calls link_calls;
 
-/** Connect over a carrier: the connection gets a ring to fill. As velo_connect(). */
-int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer,
-                 int64_t timeout_ns);
-/** Send the slots that were published. */
-void link_send(struct velo_conn *conn);
+/** Connect over the carrier that reaches a peer: the connection gets a ring to fill. As
+ *  velo_connect(). */
+int link_connect(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns);
 /** Take in what has come for a connection by now, such as the end of its peer. */
 void link_look(struct velo_conn *conn);
 /** The connection ends: its link leaves when all is sent. */
@@ -32,10 +30,10 @@ void link_disconnect(struct velo_conn *conn);
 /* Memory that peers fetch: link_fetch.c. As the calls of a transport (transport.h). */
 
 struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, size_t len_bytes);
-void link_conceal(struct carrier *carrier, struct velo_exposed *exposed);
+void link_conceal(struct velo_port *port, velo_id_t peer, struct velo_exposed *exposed);
 int link_fetch(struct velo_conn *conn, void *to, size_t len_bytes, const struct velo_exposed *from,
                int *outcome);
-void link_forget(struct carrier *carrier, const int *outcome);
+void link_forget(struct velo_port *port, velo_id_t peer, const int *outcome);
 
 /* With the carrier's lock held: */
 

@@ -44,6 +44,9 @@ struct velo_link {
     bool is_refused;
 };
 
+/** The link of a connection that was made over one. */
+static inline struct velo_link *link_of(const struct velo_conn *conn) { return conn->net_own; }
+
 /** VELO_AGAIN: there is no room. */
 int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t word1,
                const void *payload, size_t payload_bytes);

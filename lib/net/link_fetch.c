@@ -5,7 +5,7 @@
 
 struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, size_t len_bytes)
 {
-    struct velo_link *link = conn->link;
+    struct velo_link *link = link_of(conn);
     const struct velo_transport *transport = link->carrier->transport;
     struct velo_exposed *exposed = NULL;
     if (!transport->expose)
@@ -17,8 +17,9 @@ struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, siz
     return exposed;
 }
 
-void link_conceal(struct carrier *carrier, struct velo_exposed *exposed)
+void link_conceal(struct velo_port *port, velo_id_t peer, struct velo_exposed *exposed)
 {
+    struct carrier *carrier = carrier_to(port, peer);
     pthread_mutex_lock(&carrier->lock);
     carrier->transport->conceal(carrier->endpoint, exposed);
     pthread_mutex_unlock(&carrier->lock);
@@ -27,7 +28,7 @@ void link_conceal(struct carrier *carrier, struct velo_exposed *exposed)
 int link_fetch(struct velo_conn *conn, void *to, size_t len_bytes, const struct velo_exposed *from,
                int *outcome)
 {
-    struct velo_link *link = conn->link;
+    struct velo_link *link = link_of(conn);
     const struct velo_transport *transport = link->carrier->transport;
     int status = VELO_ERR_PEER_DEAD;
     if (!transport->fetch)
@@ -39,8 +40,9 @@ int link_fetch(struct velo_conn *conn, void *to, size_t len_bytes, const struct 
     return status;
 }
 
-void link_forget(struct carrier *carrier, const int *outcome)
+void link_forget(struct velo_port *port, velo_id_t peer, const int *outcome)
 {
+    struct carrier *carrier = carrier_to(port, peer);
     pthread_mutex_lock(&carrier->lock);
     carrier->transport->forget(carrier->endpoint, outcome);
     pthread_mutex_unlock(&carrier->lock);

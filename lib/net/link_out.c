@@ -79,9 +79,10 @@ bool link_out_push(struct velo_link *link)
     return status == VELO_OK || link->state == LINK_OVER;
 }
 
-void link_send(struct velo_conn *conn)
+/* Send the slots that were published. */
+static void link_send(struct velo_conn *conn)
 {
-    struct velo_link *link = conn->link;
+    struct velo_link *link = link_of(conn);
     pthread_mutex_lock(&link->carrier->lock);
     link->ready = ring_line(conn->tx.tail);
     outgoing_count(link->shown, ring_of(link));
@@ -96,9 +97,10 @@ void link_send(struct velo_conn *conn)
 
 void link_look(struct velo_conn *conn)
 {
-    struct carrier *carrier = conn->link->carrier;
+    struct velo_link *link = link_of(conn);
+    struct carrier *carrier = link->carrier;
     pthread_mutex_lock(&carrier->lock);
-    while (conn->link->state == LINK_OPEN && carrier->transport->progress(carrier->endpoint))
+    while (link->state == LINK_OPEN && carrier->transport->progress(carrier->endpoint))
         ;
     pthread_mutex_unlock(&carrier->lock);
 }
@@ -300,15 +302,16 @@ static void fill_conn(struct velo_conn *conn, struct velo_link *link)
     conn->index = 0;
     conn->fenced = true;
     conn->bell = &always_ring;
-    conn->link = link;
+    conn->stands_in = true;
+    conn->net_own = link;
     conn->carry = link_send;
     ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id, true);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
 }
 
-int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer,
-                 int64_t timeout_ns)
+int link_connect(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
 {
+    struct carrier *carrier = carrier_to(conn->port, peer);
     int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
     for (;;) {
         struct velo_link *link;
@@ -334,7 +337,7 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
 
 void link_disconnect(struct velo_conn *conn)
 {
-    struct velo_link *link = conn->link;
+    struct velo_link *link = link_of(conn);
     struct carrier *carrier = link->carrier;
     pthread_mutex_lock(&carrier->lock);
     link->ready = ring_line(conn->tx.tail);

@@ -7,7 +7,7 @@
 static size_t name_of(const struct velo_port *port, char *name)
 {
     size_t len_bytes = 0;
-    struct carrier *carrier = port->device ? NULL : port->carriers;
+    struct carrier *carrier = port->net == &carriers_calls ? carriers_of(port)->first : NULL;
     for (; carrier && len_bytes == 0; carrier = carrier->next) {
         pthread_mutex_lock(&carrier->lock);
         if (carrier->transport->own_name)
@@ -63,7 +63,7 @@ int velo_peer_name(struct velo_port *port, velo_id_t peer, const void *name, siz
     if (VELO_ID_NODE(peer) >= VELO_NODES || len_bytes > VELO_PORT_NAME_BYTES_MAX)
         return velo_fail(VELO_ERR_ARG, "peer %#x is no id, or the name is longer than %u bytes",
                          peer, VELO_PORT_NAME_BYTES_MAX);
-    struct carrier *carrier = carrier_to(port, peer);
+    struct carrier *carrier = port_net_reaches(port, peer) ? carrier_to(port, peer) : NULL;
     if (!carrier || !carrier->transport->learn || len_bytes == 0)
         return VELO_OK;
     pthread_mutex_lock(&carrier->lock);

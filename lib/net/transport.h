@@ -34,7 +34,7 @@
  * transport needs no locks, and calls the library only from inside progress().
  *
  * `transports/loop` is an example. A transport with hardware of its own may offer a device in place
- * of frames: see device.h.
+ * of frames.
  */
 #ifndef VELO_NET_TRANSPORT_H
 #define VELO_NET_TRANSPORT_H
@@ -45,9 +45,11 @@
 
 #include <velo/velo.h>
 
+#include "../core/exposed.h"
+
 /** Raised with every incompatible change of this file, and of the structures that a device works on
- *  (device.h). */
-#define VELO_TRANSPORT_VERSION 5u
+ *  (core/net.h). */
+#define VELO_TRANSPORT_VERSION 6u
 /** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */
@@ -111,15 +113,9 @@ struct velo_frame_accept {
     uint64_t data_consumed; /**< And of the first byte of data. */
 };
 
-/** Memory that a peer may fetch. It says so to the peer by other means. */
-struct velo_exposed {
-    uint64_t key; /**< Not 0; nobody can guess it. */
-    uint64_t address;
-};
-
 /** The library's end of a line; opaque. */
 struct velo_link;
-struct velo_device;
+struct net_calls;
 
 /** A port, as a transport is told of it. The strings live as long as the endpoint. */
 struct velo_endpoint_attr {
@@ -173,8 +169,12 @@ struct velo_transport {
     const char *no_access;
     /** It carries by a node's host port: on a simulated cluster, if $VELO_SIM names one. */
     bool uses_node;
-    /** NULL: the transport carries frames. Else nothing behind this is used. */
-    const struct velo_device *device;
+    /** NULL: the transport carries frames. Else a **device**: hardware that moves messages itself,
+     * as the core's network in place of memory (core/net.h); then nothing behind this is used. It
+     *  works on the library's own structures. So it is built from the same source as the library
+     *  that loads it, and needs that library as libvelo.so: it calls functions that libvelo.map
+     *  lists under VELO_PRIVATE. `transports/nic` is one. */
+    const struct net_calls *device;
     /** A port opens: let peers reach it. VELO_ERR_*, and the port does not open. */
     int (*open)(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
                 void **endpoint);

@@ -137,13 +137,12 @@ int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
 static int begin(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
-    const struct velo_device *device = peer->rma->port->device;
     if (op->fenced && (peer->asked.head || peer->offloaded > 0))
         return VELO_AGAIN;
     int status =
         rma_is_behind_device(peer, &op->request) ? MUST_ASK : rma_do_now(peer, &op->request);
-    if (status == MUST_ASK && device)
-        status = device->rma->begin(peer, op);
+    if (status == MUST_ASK)
+        status = peer->rma->device->begin(peer, op);
     if (status == VELO_AGAIN)
         return status;
     (void)take(&peer->waiting);
@@ -192,15 +191,15 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
 
 int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, int *outcome)
 {
-    const struct velo_device *device = peer->rma->port->device;
-    if (!device)
+    const struct rma_offload *device = peer->rma->device;
+    if (!device->is_possible(peer->rma))
         return VELO_ERR_ACCESS;
     if (!peer->rma->ops_free)
         return VELO_AGAIN;
     struct op *op = take_free(peer);
     *op = (struct op){.request = *request, .outcome = outcome};
     *outcome = VELO_AGAIN;
-    int status = device->rma->begin(peer, op);
+    int status = device->begin(peer, op);
     if (status == OFFLOADED)
         return VELO_OK;
     give_back(peer, op);
@@ -301,8 +300,7 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
 {
     peer->gone = status;
     peer->sending = NULL;
-    if (peer->rma->port->device)
-        peer->rma->port->device->rma->fail(peer, status);
+    peer->rma->device->fail(peer, status);
     while (peer->asked.head)
         finish(peer, take(&peer->asked), status);
     while (peer->waiting.head)

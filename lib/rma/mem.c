@@ -68,11 +68,7 @@ static uint64_t next_key(struct velo_rma *rma, uint64_t index)
 /* Let the device, if there is one, reach the memory before its key is published. */
 static cold_path void enter_device(struct velo_rma_mem *mem)
 {
-    const struct velo_device *device = mem->rma->port->device;
-    if (!device)
-        return;
-    device->rma->enter(mem);
-    mem->has_more = true;
+    mem->has_more |= mem->rma->device->enter(mem);
 }
 
 static void publish(struct velo_rma *rma, struct velo_rma_mem *mem)
@@ -212,8 +208,7 @@ static void release_range(struct velo_rma *rma, struct velo_rma_mem *mem)
 /* Release the parts of a registration beside its key. */
 static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
-    if (rma->port->device)
-        rma->port->device->rma->withdraw(mem);
+    rma->device->withdraw(mem);
     if (mem->arena_bytes)
         release_range(rma, mem);
     mem->has_more = false;

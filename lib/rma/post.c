@@ -259,15 +259,11 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
     return VELO_OK;
 }
 
-bool rma_device_fetches(struct velo_rma *rma)
-{
-    const struct velo_device *device = rma->port->device;
-    return device && device->rma->is_possible(rma);
-}
+bool rma_device_fetches(struct velo_rma *rma) { return rma->device->is_possible(rma); }
 
 uint64_t rma_fetch_bytes_default(const struct velo_port *port)
 {
-    return port->device ? UINT64_C(8) << 10 : RMA_FETCH_BYTES;
+    return rma_offload_of(port) == &rma_no_device ? RMA_FETCH_BYTES : UINT64_C(8) << 10;
 }
 
 /* ---- strided --------------------------------------------------------------------------------- */

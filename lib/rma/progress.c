@@ -37,7 +37,7 @@ static void resume(struct velo_rma *rma)
         return;
     rma->deferred = false;
     rma->stalled = false;
-    rma->is_plain = !rma->port->device;
+    rma->is_plain = rma->device == &rma_no_device;
     (void)velo_resume(rma->port);
 }
 
@@ -49,9 +49,8 @@ hot_inline int peek_plain(const struct velo_rma *rma, struct velo_msg *msg, int6
 /* For a unit that is not plain: something is deferred, or a device takes part. */
 static cold_path int peek_closely(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
 {
-    const struct velo_device *device = rma->port->device;
     resume(rma);
-    return device ? device->rma->peek(rma, msg, timeout_ns) : peek_plain(rma, msg, timeout_ns);
+    return rma->device->peek(rma, msg, timeout_ns);
 }
 
 int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
@@ -72,8 +71,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
         status = taken < MESSAGES_PER_CALL ? velo_try_peek(rma->port, &msg) : VELO_AGAIN;
     }
     if (unlikely(rma->ops_used > 0)) {
-        if (rma->port->device)
-            ended += rma->port->device->rma->progress(rma);
+        ended += rma->device->progress(rma);
         for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
             ended += rma_ask_pump(peer);
         if (++rma->polls % POLLS_PER_CHECK == 0)

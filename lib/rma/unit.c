@@ -60,7 +60,8 @@ static int open_port(struct velo_rma *rma, const struct velo_port *port, bool ma
         return velo_fail(VELO_ERR_STATE, "the port has an RMA unit already; use that one");
     if (status)
         return status;
-    rma->is_plain = !rma->port->device;
+    rma->device = rma_offload_of(rma->port);
+    rma->is_plain = rma->device == &rma_no_device;
     /* Members of the group could make us reach other memory than was registered. */
     rma->may_attach = may_attach && attach_is_wanted() && !port->domain.shared;
 #ifdef PR_SET_PTRACER
@@ -139,8 +140,7 @@ int velo_rma_close(struct velo_rma *rma)
     for (uint32_t i = 0; i < rma->mems_used; i++)
         if (rma->mems[i].key)
             (void)velo_rma_mem_deregister(&rma->mems[i], VELO_FOREVER);
-    if (rma->port->device)
-        rma->port->device->rma->close(rma);
+    rma->device->close(rma);
     rma_serve_close(rma);
     destroy(rma);
     return VELO_OK;
@@ -188,7 +188,7 @@ static int connect_once(struct velo_rma_peer *peer, int64_t timeout_ns)
     if (status)
         return status;
     peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
-    if (peer->conn->link) /* The peer shares no memory with us: see rma_peer_is_remote(). */
+    if (peer->conn->stands_in) /* The peer shares no memory with us: see rma_peer_is_remote(). */
         return VELO_OK;
     status = rma_table_open(&peer->table, peer->conn->segment);
     if (status) {

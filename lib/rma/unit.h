@@ -7,7 +7,7 @@
  * mapped, or to memory of our own process. **Attach**: cross-memory attach, a system call. Both are
  * done before the call returns. **Asked**: the owner's library does it, as a series of pieces; each
  * piece is one request message and has one answer, and both come in order. Over a device
- * (net/device.h) the device does what it can, and the other operations are asked.
+ * (offload.h) the device does what it can, and the other operations are asked.
  *
  * Nothing blocks. An operation that finds no room waits in its peer's queue. A request that cannot
  * be answered, or a notification that does not fit, waits in the ring that it came through; see
@@ -18,7 +18,7 @@
 #ifndef VELO_RMA_UNIT_H
 #define VELO_RMA_UNIT_H
 
-#include "../net/device.h"
+#include "offload.h"
 #include "table.h"
 
 #define PEERS_MAX VELO_CONNS_MAX
@@ -135,7 +135,8 @@ static inline bool rma_peer_is_remote(const struct velo_rma_peer *peer)
 /* ---- the unit -------------------------------------------------------------------------------- */
 
 struct velo_rma {
-    struct velo_port *port; /* Our own, beside the user's. */
+    struct velo_port *port;           /* Our own, beside the user's. */
+    const struct rma_offload *device; /* What carries out operations for us. */
     struct table table;
     struct velo_rma_counters counters;
     bool may_attach;

@@ -40,7 +40,7 @@ static bool find_local(struct velo_rma *rma, struct flight *flight, const struct
     uint64_t address = (uintptr_t)run->local;
     uint32_t window = windows_find(&offload->windows, address, run->len_bytes);
     if (window == WINDOWS_MAX)
-        window = windows_make(&offload->windows, flight_windows(offload), rma->port->device_port,
+        window = windows_make(&offload->windows, flight_windows(offload), nic_port(rma->port),
                               address, run->len_bytes);
     if (window == WINDOWS_MAX)
         return false;
@@ -53,7 +53,7 @@ static bool find_local(struct velo_rma *rma, struct flight *flight, const struct
 
 uint8_t flight_cookie(const struct velo_rma *rma, const struct flight *flight)
 {
-    uint32_t generation = rma->port->device_port->generation % COOKIE_LIVES;
+    uint32_t generation = nic_port(rma->port)->generation % COOKIE_LIVES;
     return (uint8_t)(generation * FLIGHTS_MAX + (uint32_t)(flight - rma->offload->flights));
 }
 
@@ -79,7 +79,7 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
                      bool is_last)
 {
     const struct request *request = &flight->op->request;
-    uint32_t to = nic_name_id(flight->peer->conn->peer_device);
+    uint32_t to = nic_name_id(flight->peer->conn->net_name);
     uint64_t local = request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE ? request->word[0] : 0;
     if (has_local(request) && !find_local(rma, flight, run, &local))
         return false;
@@ -97,7 +97,7 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
     };
     flight->descriptors++;
     rma->offload->descriptors++;
-    nic_send_descriptor(rma->port->device_port, words,
+    nic_send_descriptor(nic_port(rma->port), words,
                         request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD ? 5 : 3);
     return true;
 }

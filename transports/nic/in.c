@@ -65,7 +65,7 @@ static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_b
         return;
     }
     memcpy(slot + 1, line + 2, len_bytes - 8);
-    remote_slot_came(port->device_port, line[1], sender);
+    remote_slot_came(nic_port(port), line[1], sender);
     publish(port, ring, slot, wire_slot_header(line[1], entry_source(entry)), index);
 }
 
@@ -127,7 +127,7 @@ static void take_credit(struct velo_port *port, const uint64_t *line, uint32_t s
 {
     pthread_mutex_lock(&port->conns_lock);
     for (struct velo_conn *conn = port->conns; conn; conn = conn->next) {
-        if (conn->index != wire_data_index(line[1]) || nic_name_id(conn->peer_device) != sender)
+        if (conn->index != wire_data_index(line[1]) || nic_name_id(conn->net_name) != sender)
             continue;
         if (line[2] - ring_line(conn->tx.shared->consumed) > ring_line(conn->tx.cell_mask + 1))
             break; /* The credit is for an earlier connection of this place in the table. */

@@ -8,9 +8,10 @@
 
 #include <pthread.h>
 
-#include "../../lib/net/device.h"
 #include "../../lib/core/port.h"
+#include "../../lib/net/network.h"
 #include "../../lib/net/transport.h"
+#include "../../lib/rma/offload.h"
 #include "host_io.h"
 #include "recombine.h"
 #include "wire.h"
@@ -37,6 +38,8 @@ struct device_port {
     uint64_t suspicion_news;
 };
 
+static inline struct device_port *nic_port(const struct velo_port *port) { return port->net_own; }
+
 /** The name of a port for its peers: the source as in the spec's header word, and the generation of
  *  its context. Never 0. */
 static inline uint64_t nic_name(const struct device_port *device)
@@ -49,10 +52,11 @@ static inline uint32_t nic_name_id(uint64_t name) { return (uint32_t)name - 1; }
 static inline uint32_t nic_name_generation(uint64_t name) { return (uint32_t)(name >> 32); }
 
 /** For RMA. */
-extern const struct velo_device_rma nic_rma;
+extern const struct rma_offload nic_rma;
 
-/** As `send` and `credit` of the device. */
+/** Send the message that a connection has published last. */
 void nic_send(struct velo_conn *conn);
+/** Send a ring's credits to its sender. */
 void nic_credit(struct velo_port *port, const struct ring_rx *rx);
 /** Send one message of whole words to a port; `len_bytes` of its payload count. */
 void nic_send_line(const struct device_port *device, uint64_t name, enum line_kind kind,

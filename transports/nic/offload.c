@@ -36,7 +36,7 @@
  * is left to the owners. */
 static struct offload *offload_of(struct velo_rma *rma)
 {
-    if (!rma->may_attach || remote_open(rma->port->device_port))
+    if (!rma->may_attach || remote_open(nic_port(rma->port)))
         return NULL;
     if (!rma->offload) {
         const char *updates = getenv("VELO_RMA_NODE_UPDATES");
@@ -56,14 +56,14 @@ static bool is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL; 
 static int64_t hardware_id(const struct velo_rma *rma, uint64_t peer_id)
 {
     if (peer_id == rma->port->id)
-        return nic_name_id(nic_name(rma->port->device_port));
+        return nic_name_id(nic_name(nic_port(rma->port)));
     for (const struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
         if (peer->id == peer_id)
-            return nic_name_id(peer->conn->peer_device);
+            return nic_name_id(peer->conn->net_name);
     return -1;
 }
 
-static void enter(struct velo_rma_mem *mem)
+static bool enter(struct velo_rma_mem *mem)
 {
     struct velo_rma *rma = mem->rma;
     bool is_any = mem->peer == VELO_RMA_PEER_ANY;
@@ -73,17 +73,18 @@ static void enter(struct velo_rma_mem *mem)
         uint64_t word =
             velo_registered_page_pack(!is_any, (uint8_t)mem->rights, 0, 0, (uint16_t)peer);
         uint32_t page;
-        if (host_enter_pages(&rma->port->device_port->context, (uintptr_t)mem->addr, mem->len_bytes,
+        if (host_enter_pages(&nic_port(rma->port)->context, (uintptr_t)mem->addr, mem->len_bytes,
                              word, &page))
             mem->page = page + 1;
     }
     order_write_field(&rma->table.entries[mem - rma->mems].page, mem->page);
+    return true;
 }
 
 static void withdraw(struct velo_rma_mem *mem)
 {
     if (mem->page)
-        host_io->memory_withdraw(&mem->rma->port->device_port->context, mem->page - 1);
+        host_io->memory_withdraw(&nic_port(mem->rma->port)->context, mem->page - 1);
     mem->page = 0;
 }
 
@@ -161,7 +162,7 @@ static int take_off(struct velo_rma_peer *peer, struct op *op, uint64_t remote, 
     flight_post(rma, flight);
     bool is_off = flight->descriptors > 0;
     if (flight->is_noted) { /* It goes after the first descriptors, since they take longer. */
-        rma->port->device_port->gate = is_off ? flight_cookie(rma, flight) + 1u : 0;
+        nic_port(rma->port)->gate = is_off ? flight_cookie(rma, flight) + 1u : 0;
         (void)velo_commit(peer->conn, sizeof(struct wire_note), is_off ? WIRE_NOTE : WIRE_NOTHING);
     }
     if (is_off)
@@ -237,7 +238,7 @@ static bool post_again(struct velo_rma *rma, struct flight *flight)
         return false;
     uint32_t used = flight->windows;
     flight->op = NULL;
-    windows_drop(&offload->windows, used & ~flight_windows(offload), rma->port->device_port);
+    windows_drop(&offload->windows, used & ~flight_windows(offload), nic_port(rma->port));
     *flight = (struct flight){.op = op, .peer = peer, .remote = remote, .is_again = true};
     flight_post(rma, flight);
     return flight->descriptors > 0;
@@ -297,7 +298,7 @@ static int progress(struct velo_rma *rma)
     int ended = 0;
     if (!offload)
         return 0;
-    while (remote_take_outcome(rma->port->device_port, &outcome))
+    while (remote_take_outcome(nic_port(rma->port), &outcome))
         ended += take_outcome(rma, &outcome);
     struct flight *flight = offload->posting;
     if (flight)
@@ -349,7 +350,7 @@ static int peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
     for (;;) {
         int status = velo_try_peek(rma->port, msg);
         int64_t now_ns = wait_now_ns();
-        if (status != VELO_AGAIN || remote_has_outcome(rma->port->device_port) || now_ns >= end_ns)
+        if (status != VELO_AGAIN || remote_has_outcome(nic_port(rma->port)) || now_ns >= end_ns)
             return status;
         if (host_io->wait(end_ns - now_ns))
             return VELO_ERR_INTERRUPTED;
@@ -360,12 +361,12 @@ static void close_unit(struct velo_rma *rma)
 {
     struct offload *offload = rma->offload;
     if (offload)
-        windows_close(&offload->windows, rma->port->device_port);
+        windows_close(&offload->windows, nic_port(rma->port));
     free(offload);
     rma->offload = NULL;
 }
 
-const struct velo_device_rma nic_rma = {
+const struct rma_offload nic_rma = {
     .is_possible = is_possible,
     .begin = begin,
     .progress = progress,

@@ -34,9 +34,9 @@ static void send_data(const struct device_port *device, const struct velo_conn *
     for (size_t done = 0; done < len_bytes;) {
         uint64_t line[8] = {0};
         size_t piece = len_bytes - done < WIRE_BYTES_MAX ? len_bytes - done : WIRE_BYTES_MAX;
-        line[1] = wire_data(at + done, nic_name_generation(conn->peer_device), conn->index);
+        line[1] = wire_data(at + done, nic_name_generation(conn->net_name), conn->index);
         memcpy(line + 2, data + done, piece);
-        nic_send_line(device, conn->peer_device, LINE_DATA, line, 8 + piece);
+        nic_send_line(device, conn->net_name, LINE_DATA, line, 8 + piece);
         done += piece;
     }
 }
@@ -46,22 +46,22 @@ static void send_gated(struct device_port *device, const struct velo_conn *conn,
                        const uint64_t *slot)
 {
     uint64_t line[8] = {0};
-    line[1] = wire_slot(slot[0], nic_name_generation(conn->peer_device), conn->index);
+    line[1] = wire_slot(slot[0], nic_name_generation(conn->net_name), conn->index);
     memcpy(line + 2, slot + 1, WIRE_GATED_BYTES);
     line[6] = device->gate - 1;
     device->gate = 0;
-    nic_send_line(device, conn->peer_device, LINE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
+    nic_send_line(device, conn->net_name, LINE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
 }
 
 void nic_send(struct velo_conn *conn)
 {
-    struct device_port *device = conn->port->device_port;
+    struct device_port *device = nic_port(conn->port);
     const struct ring_tx *tx = &conn->tx;
     const uint64_t *slot = ring_tx_cell(tx, tx->tail - ring_at_line(1));
     uint64_t header = slot[0];
     size_t len_bytes = ring_len(header);
     size_t in_slot = len_bytes;
-    uint32_t generation = nic_name_generation(conn->peer_device);
+    uint32_t generation = nic_name_generation(conn->net_name);
     uint64_t line[8] = {0};
     if (order_read_entry(&conn->header->state) != SEG_OPEN)
         return;
@@ -76,12 +76,12 @@ void nic_send(struct velo_conn *conn)
     } else if (len_bytes > WIRE_BYTES_MAX) {
         line[1] = wire_slot(header, generation, conn->index);
         line[2] = slot[7];
-        nic_send_line(device, conn->peer_device, LINE_MORE, line, 16);
+        nic_send_line(device, conn->net_name, LINE_MORE, line, 16);
         in_slot = WIRE_BYTES_MAX;
     }
     line[1] = wire_slot(header, generation, conn->index);
     memcpy(line + 2, slot + 1, in_slot);
-    nic_send_line(device, conn->peer_device, LINE_SLOT, line, 8 + in_slot);
+    nic_send_line(device, conn->net_name, LINE_SLOT, line, 8 + in_slot);
 }
 
 void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
@@ -90,8 +90,8 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
         return;
     uint64_t header =
         VELO_HEADER_VALID_MASK | (uint64_t)tag << VELO_HEADER_TAG_LSB | ring_seq(position);
-    uint64_t line[8] = {0, wire_slot(header, nic_name_generation(conn->peer_device), conn->index)};
-    nic_send_line(conn->port->device_port, conn->peer_device, LINE_SLOT, line, 8);
+    uint64_t line[8] = {0, wire_slot(header, nic_name_generation(conn->net_name), conn->index)};
+    nic_send_line(nic_port(conn->port), conn->net_name, LINE_SLOT, line, 8);
 }
 
 void nic_send_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len)
@@ -106,5 +106,5 @@ void nic_credit(struct velo_port *port, const struct ring_rx *rx)
         return;
     uint64_t line[8] = {0, wire_data(0, nic_name_generation(sender), rx->index),
                         ring_line(rx->head), rx->data_head};
-    nic_send_line(port->device_port, sender, LINE_CREDIT, line, 24);
+    nic_send_line(nic_port(port), sender, LINE_CREDIT, line, 24);
 }

@@ -52,7 +52,7 @@ static void begin(void)
  * chance may decide how often a program polls before the first message. */
 static bool poll_node(struct velo_port *port)
 {
-    struct device_port *device = port->device_port;
+    struct device_port *device = nic_port(port);
     uint64_t poll = order_counter(&polls);
     if (device->poll == poll) {
         order_show(&polls, ++poll);
@@ -64,8 +64,8 @@ static bool poll_node(struct velo_port *port)
     return is_new;
 }
 
-/* The word may change without a message. */
-static bool wait_for_word(struct velo_port *port, const uint32_t *word, uint32_t expected,
+/* Sleep while a word is `expected` and nothing has come. The word may change without a message. */
+static bool sleep_on_word(struct velo_port *port, const uint32_t *word, uint32_t expected,
                           int64_t timeout_ns)
 {
     (void)port;
@@ -79,9 +79,22 @@ static bool wait_for_word(struct velo_port *port, const uint32_t *word, uint32_t
     return is_interrupted;
 }
 
+static bool sleep_port(struct velo_port *port, int64_t timeout_ns)
+{
+    return sleep_on_word(port, &port->shared->summary, 0, timeout_ns);
+}
+
+/* The ring needs no look here: polls in vain bring all messages, its own too. But the credits that
+ * were just published are to be sent. */
+static void ring_paused(struct velo_port *port, const struct ring_rx *rx)
+{
+    if (rx->published == rx->head)
+        nic_credit(port, rx);
+}
+
 static bool is_settled(const struct velo_port *port)
 {
-    struct device_port *device = port->device_port;
+    struct device_port *device = nic_port(port);
     int64_t now_ns = wait_now_ns();
     bool is_new = device->suspicion_ns == 0 || device->suspicion_news != device->news;
     if (!is_new && now_ns >= device->suspicion_ns + SETTLED_NS) {
@@ -106,7 +119,7 @@ static int open_port(struct velo_port *port)
     if (!device)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     bool is_unit = (port->flags & SEG_HAS_TAIL) != 0;
-    uint32_t node = network_node(&port->network, port->id);
+    uint32_t node = network_node(port->network, port->id);
     int status = host_io->context_open(node, port->id, is_unit, &device->context);
     if (status) {
         free(device);
@@ -114,12 +127,7 @@ static int open_port(struct velo_port *port)
     }
     device->generation = device->context.opened & WIRE_GENERATION_MASK;
     device->port = port;
-    port->device_port = device;
-    /* A thread that spins on shared memory takes in nothing from the node. In virtual time, no time
-     * passes meanwhile. */
-    port->spin_max_ns = 0;
-    port->spin_ns = 0;
-    port->promote = false;
+    port->net_own = device;
     pthread_mutex_lock(&nic_lock);
     device->next = devices;
     devices = device;
@@ -130,7 +138,7 @@ static int open_port(struct velo_port *port)
 
 static void close_port(struct velo_port *port)
 {
-    struct device_port *device = port->device_port;
+    struct device_port *device = nic_port(port);
     pthread_mutex_lock(&nic_lock);
     struct device_port **link = &devices;
     while (*link != device)
@@ -141,49 +149,57 @@ static void close_port(struct velo_port *port)
     remote_close(device);
     recombine_close(&device->split);
     free(device);
-    port->device_port = NULL;
+    port->net_own = NULL;
 }
 
-static int connect_conn(struct velo_conn *conn)
+static bool takes_messages(const struct seg_header *peer)
 {
-    struct ring_tx *tx = &conn->tx;
-    struct seg_ring *theirs = tx->shared;
-    struct seg_ring *ours = aligned_alloc(SEG_ALIGN, conn->segment->shape.ring_bytes);
-    if (!ours)
-        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a ring");
-    memset(ours, 0, sizeof *ours);
-    ours->consumed = tx->tail;
-    ours->data_consumed = tx->data_tail;
-    tx->data = (char *)ours + (tx->data - (char *)theirs);
-    tx->slots = ours->slots;
-    tx->shared = ours;
-    conn->peer_device = order_read_entry(&conn->header->device);
-    order_show(&theirs->tx_device, nic_name(conn->port->device_port));
+    return order_read_entry(&peer->device) != 0;
+}
+
+static int join(struct velo_conn *conn)
+{
+    conn->carry = nic_send;
+    conn->net_name = order_read_entry(&conn->header->device);
+    order_show(&seg_ring(conn->segment, conn->index)->tx_device, nic_name(nic_port(conn->port)));
     return VELO_OK;
 }
 
+/* Until the receiver is told, the entry is no dead one although its lock is gone. As in
+ * entry_unclaim(), no other thread of this process may claim the entry before that. */
 static void disconnect_conn(struct velo_conn *conn)
 {
-    uint64_t line[8] = {0, wire_data(0, nic_name_generation(conn->peer_device), conn->index)};
+    uint64_t line[8] = {0, wire_data(0, nic_name_generation(conn->net_name), conn->index)};
+    seg_acquire();
     if (order_read_entry(&conn->header->state) == SEG_OPEN)
-        nic_send_line(conn->port->device_port, conn->peer_device, LINE_LEAVE, line, 8);
-    free(conn->tx.shared);
+        nic_send_line(nic_port(conn->port), conn->net_name, LINE_LEAVE, line, 8);
+    order_set_flag(&seg_ring(conn->segment, conn->index)->tx_left, 1);
+    seg_unlock_entry(conn->segment, conn->index);
+    seg_release();
 }
 
 /* ---- the plug-in ----------------------------------------------------------------------------- */
 
-static const struct velo_device device_calls = {
+/* What was sent is at the node already. */
+static void leave(struct velo_port *port) { (void)port; }
+
+/* In virtual time, no time passes while a thread spins on shared memory: see `carries_all`. */
+static const struct net_calls device_calls = {
+    .carries_all = true,
+    .sleeps = SEG_SLEEPS_ON_WORD,
     .place = place,
     .open = open_port,
+    .leave = leave,
     .close = close_port,
-    .poll = poll_node,
-    .wait = wait_for_word,
+    .progress = poll_node,
+    .ring_paused = ring_paused,
+    .sleep = sleep_port,
     .is_settled = is_settled,
-    .connect = connect_conn,
+    .sleep_for_room = sleep_on_word,
     .disconnect = disconnect_conn,
-    .send = nic_send,
-    .credit = nic_credit,
-    .rma = &nic_rma,
+    .takes_messages = takes_messages,
+    .join = join,
+    .offload = &nic_rma,
 };
 
 VELO_API extern const struct velo_transport velo_transport;
