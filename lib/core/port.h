@@ -99,7 +99,7 @@ int port_connect_present(struct velo_port *port, velo_id_t peer, struct velo_con
  * the peer reads all messages of an earlier one before those of a later one. */
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
                           int64_t timeout_ns);
-/** A message's word is in its slot; see send_with.h. */
+/** A message's word is in its slot; see send.h. */
 #define CONN_WORD_APART 0x80u
 /** The word in the slot of the held message. False: it has none. */
 bool port_held_word(const struct velo_port *port, uint64_t *word);

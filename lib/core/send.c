@@ -9,7 +9,7 @@
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "entry.h"
-#include "send_with.h"
+#include "send.h"
 
 /* A blocking sender looks for room this often before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000

@@ -9,7 +9,7 @@
 #include "../base/sized.h"
 #include "../core/stream.h"
 #include "../rma/fetch.h"
-#include "../rma/offload.h"
+#include "../rma/no_device.h"
 #include "../shm/wait.h"
 #include "posted.h"
 #include "ways.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../base/error.h"
-#include "../core/send_with.h"
+#include "../core/send.h"
 #include "internal.h"
 
 /* The most sends that one call of progress starts for one peer. */

@@ -4,6 +4,7 @@
  * asked operation is sent piece by piece as the peer's ring has room; each piece has one answer,
  * and the answers come in the order of the pieces.
  */
+#include "request.h"
 #include "unit.h"
 
 /* ---- lists of operations --------------------------------------------------------------------- */

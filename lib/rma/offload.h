@@ -17,8 +17,6 @@
 #include <velo/rma.h>
 #include <velo/velo.h>
 
-#include "../core/port.h"
-
 struct op;
 
 /** As status of rma_offload.begin: the device carries the operation out. */
@@ -48,14 +46,5 @@ struct rma_offload {
     /** The unit closes. */
     void (*close)(struct velo_rma *rma);
 };
-
-/** That of a unit whose port has no device: it does nothing, so that all is done natively. */
-extern const struct rma_offload rma_no_device;
-
-/** What carries out operations of units beside this port. */
-static inline const struct rma_offload *rma_offload_of(const struct velo_port *port)
-{
-    return port->net && port->net->offload ? port->net->offload : &rma_no_device;
-}
 
 #endif

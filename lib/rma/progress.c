@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, waiting, and the notification queue. */
 #include "../shm/wait.h"
+#include "no_device.h"
 #include "unit.h"
 
 /* Messages taken in by one call. */

@@ -12,6 +12,7 @@
 #include "../base/error.h"
 #include "../base/hook.h"
 #include "../shm/wait.h"
+#include "request.h"
 #include "unit.h"
 
 /* Runs that one system call moves; it moves 2 GiB at most. */

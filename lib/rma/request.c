@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unit.h"
+#include "request.h"
 
 static void block(const struct request *request, size_t index, struct run *run)
 {

@@ -4,6 +4,7 @@
  * answered now stays in its ring, with all that its sender sent after it. Requests and table are
  * not trusted, since peers write them: they are checked against our own list of registrations.
  */
+#include "request.h"
 #include "unit.h"
 
 /* ---- connections for answers ----------------------------------------------------------------- */

@@ -184,41 +184,6 @@ static inline void queue_push(struct velo_rma *rma,
     rma->queue[rma->queue_tail++ % VELO_RMA_NOTIFICATIONS_MAX] = *notification;
 }
 
-/* ---- requests (request.c) -------------------------------------------------------------------- */
-
-/** The next run, of at most limit_bytes. False: there is none. */
-VELO_PRIVATE bool rma_request_next(const struct request *request, struct cursor *cursor,
-                                   uint64_t limit_bytes, struct run *run);
-/** Do all blocks or pieces of a request stay inside this many bytes? */
-bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes);
-/** Does a request stay inside this many bytes? */
-hot_inline bool rma_request_fits(const struct request *request, uint64_t size_bytes)
-{
-    if (unlikely(request->pieces || request->count > 1))
-        return rma_request_parts_fit(request, size_bytes);
-    return request->offset <= size_bytes && request->len_bytes <= size_bytes - request->offset;
-}
-
-/** Does a request update a word, of len_bytes? */
-hot_inline bool rma_request_is_update(const struct request *request)
-{
-    return request->op >= VELO_RMA_OPERATION_FETCH_COMPARE_ADD &&
-           request->op != VELO_RMA_OPERATION_NOTIFY;
-}
-
-/** The right that a request needs. */
-hot_inline enum velo_rma_right rma_request_right(const struct request *request)
-{
-    if (request->op == VELO_RMA_OPERATION_GET)
-        return VELO_RMA_RIGHT_READ;
-    return rma_request_is_update(request) ? VELO_RMA_RIGHT_ATOMIC : VELO_RMA_RIGHT_WRITE;
-}
-
-/** The offset in the registration at which a request begins. */
-uint64_t rma_request_offset(const struct request *request);
-/** The local address of a request, for the notification. */
-uint64_t rma_request_address(const struct request *request);
-
 /* ---- updates (update.c) ---------------------------------------------------------------------- */
 
 /** The code of a fetch-op, in one byte: its enum velo_rma_atomic, and from bit 4 on its enum
@@ -249,7 +214,7 @@ hot_inline size_t rma_tail_bytes(const char *end, size_t len_bytes)
     return bytes;
 }
 
-/* ---- posting (post.c) ------------------------------------------------------------------------ */
+/* ---- the end of an operation (done.c) ------------------------------------------------------------------------ */
 
 /** A request has ended: count it and notify its requester. There is room for that. */
 void rma_request_done(struct velo_rma_peer *peer, const struct request *request, int status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "flight.h"
+#include "../../lib/rma/request.h"
 
 #include "remote.h"
 

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "../../lib/base/error.h"
+#include "../../lib/rma/request.h"
 #include "../../lib/shm/wait.h"
 #include "flight.h"
 #include "remote.h"

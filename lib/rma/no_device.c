@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of a unit without a device. */
-#include "offload.h"
+#include "no_device.h"
+
 #include "unit.h"
 
 static bool is_possible(struct velo_rma *rma)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file send_with.h
+ * @file send.h
  * @brief Sending a payload and a word, for a protocol above.
  *
  * The word describes the payload, and needs no buffer of its own. It stands behind the payload, or,
  * beside a long payload, in the message's slot: then the tag has the bit CONN_WORD_APART, and
  * port_held_word() reads the word.
  */
-#ifndef VELO_CORE_SEND_WITH_H
-#define VELO_CORE_SEND_WITH_H
+#ifndef VELO_CORE_SEND_H
+#define VELO_CORE_SEND_H
 
 #include "port.h"
 

@@ -10,6 +10,7 @@
 #include "../base/error.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
+#include "no_device.h"
 #include "unit.h"
 
 #define DOMAIN_SUFFIX "+rma"
