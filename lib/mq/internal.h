@@ -3,15 +3,31 @@
  * @file internal.h
  * @brief The inside of a queue, a peer and a request; and the functions that the files share.
  *
- *   recv.c        the hot path of receiving: peek, match, copy; posting; keeping unexpected messages
+ * A receive is posted, then matched; a send is sent at once, or it is announced. What comes next
+ * depends on the message:
+ *
+ *     posted -> matched -> eager ---------------------------> done
+ *                       -> rendezvous -> copy -> [FIN] -----> done
+ *                                     -> get  -> [FIN] -----> done    (or, if it fails, copy)
+ *
+ * A file has one stage. Files call only those above them in this list:
+ *
  *   posted.c      posted receives, and how a message finds its one
- *   poll.c        the same for the one receive that its caller waits for
- *   send.c        the hot path of sending; sends that wait for room
- *   rendezvous.c  messages longer than eager, from both sides
+ *   peer.c        the peers that are known, their extra connection, which of them have work
+ *   way.c         which way of long messages is faster
+ *   offer.c       is a long message fetched; what its sender offers for that
+ *   op.c          done: the ids of requests, and the end of one that has an id
+ *   answer.c      CTS, FIN and refusals
+ *   copy.c        long messages in pieces
  *   get.c         long messages that are fetched by RMA
+ *   rendezvous.c  messages longer than eager: announced, accepted
+ *   send.c        the hot path of sending; sends that wait for room
+ *   recv.c        matched: the hot path of receiving; keeping unexpected messages
+ *   ending.c      the end of peers, and of requests that wait for them
+ *   connect.c     the user connects and disconnects
  *   probe.c       probe, matched probe, cancel
- *   peer.c        connections, and the end of requests when a connection ends
  *   mq.c          open, close, progress, waiting
+ *   poll.c        the same for the one receive that its caller waits for
  *
  * `done` functions may call back into the library. They are called only when no message is held and
  * every list is in order. No function keeps a pointer into a list across such a call.
@@ -274,7 +290,30 @@ hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_by
 
 /** Copy a trailer out, once: its sender can still write to it, and the checked value must be the
  * one that is used. False: the message is too short. */
-bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_bytes);
+static inline bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_bytes)
+{
+    if (msg->len_bytes < trailer_bytes)
+        return false;
+    memcpy(trailer, (const char *)msg->data + msg->len_bytes - trailer_bytes, trailer_bytes);
+    return true;
+}
+
+static inline uint8_t mq_tag_of(enum mq_wire_kind kind, uint32_t space, bool has_cookie)
+{
+    return (uint8_t)(kind | (space << MQ_WIRE_SPACE_SHIFT) | (has_cookie ? MQ_WIRE_COOKIE : 0u));
+}
+
+/** Send the message of a request: payload, cookie if it has one, and the trailer of its kind. */
+static inline int mq_send_more(const struct transfer *op, size_t len_bytes, const void *trailer,
+                               size_t trailer_bytes)
+{
+    char more[WIRE_TRAILER_MAX];
+    size_t cookie_bytes = op->has_cookie ? sizeof op->cookie : 0;
+    memcpy(more, &op->cookie, cookie_bytes);
+    memcpy(more + cookie_bytes, trailer, trailer_bytes);
+    return send_built(op->peer->conn, op->buf, len_bytes, more, cookie_bytes + trailer_bytes,
+                      mq_tag_of((enum mq_wire_kind)op->kind, op->space, op->has_cookie));
+}
 
 /* ---- recv.c ---------------------------------------------------------------------------------- */
 
@@ -304,72 +343,121 @@ bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source);
 int mq_recv_give_up(struct velo_mq *mq);
 /** Have velo look at deferred connections again. */
 void mq_recv_resume(struct velo_mq *mq);
-/** Take a posted receive out of the queues. */
-void mq_recv_unpost(struct velo_mq *mq, struct transfer *op);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
 /** Send what waits for room in the message connection. Returns the number of events, and the status
  *  that it stopped at. */
 int mq_send_waiting(struct velo_mq_peer *peer, int *status);
-/** Send the message of a request: payload, cookie if it has one, and the trailer of its kind. */
-int mq_send_more(const struct transfer *op, size_t len_bytes, const void *trailer,
-                 size_t trailer_bytes);
 
 /* ---- rendezvous.c ---------------------------------------------------------------------------- */
 
 /** A receive has its RTS: have the rest of the message sent, or get it. As mq_recv_start(). */
 bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival);
-/** Tell the sender that its message was matched; as mq_recv_start(). */
-bool mq_rendezvous_finish(struct transfer *op);
 /** Send the RTS of a send. */
 int mq_rendezvous_announce(struct transfer *op);
-/** This send will not go on: what was copied ahead of it is void. */
-void mq_rendezvous_unstage(const struct transfer *op);
-/** Send what waits for room in the extra connection. Returns the number of events, and the status
- *  that it stopped at. */
-int mq_rendezvous_push(struct velo_mq_peer *peer, int *status);
-/** A get failed: have the message copied after all. */
-void mq_rendezvous_copy_instead(struct transfer *op);
 /** Take a message of this kind, which is held, and release it. False: it makes no sense, and is
  * still held. */
 bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg);
-bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg);
 bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg);
-/** Tell a peer, now or when there is room, that its request will not be answered. */
-void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id);
-/** Forget the refusals that wait for room. */
-void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer);
 
 /* ---- get.c ----------------------------------------------------------------------------------- */
 
-/** Let the receiver of this send get it, if that is worth while. */
-void mq_get_offer(struct transfer *op);
-/** What the RTS says of it. */
-struct velo_exposed mq_get_offered(const struct transfer *op);
-/** Take that offer back. */
-void mq_get_revoke(struct transfer *op);
 /** Start to get a message, if its sender offers that and it is worth while. */
 bool mq_get_start(struct transfer *op, const struct arrival *arrival);
 /** A receive that is being got ends: nothing more is written to its buffer. */
 void mq_get_stop(struct transfer *op);
-/** The data of a receive has come, in the way that was chosen for it. */
-void mq_get_measured(const struct transfer *op, enum way way);
 /** Go on with the gets. Returns the number of events. */
 int mq_get_progress(struct velo_mq *mq);
+
+/* ---- copy.c ---------------------------------------------------------------------------------- */
+
+/** Copy the next piece of an announced send ahead, if there is room. */
+void mq_copy_stage(struct transfer *op);
+/** Take a DATA; as mq_rendezvous_on_cts(). */
+bool mq_copy_on_data(struct velo_mq *mq, const struct velo_msg *msg);
+/** If *status is VELO_OK: send DATA that wait for room. Returns the number of events, and the
+ * status that it stopped at. */
+int mq_copy_push(struct velo_mq_peer *peer, int *status);
+
+/* ---- answer.c -------------------------------------------------------------------------------- */
+
+/** Have the sender send the rest of the message. */
+void mq_answer_cts(struct transfer *op);
+/** A get failed: have the message copied after all. */
+void mq_answer_copy_instead(struct transfer *op);
+/** Tell the sender that its message was matched, or has come; as mq_recv_start(). */
+bool mq_answer_fin(struct transfer *op);
+/** Tell a peer, now or when there is room, that its request will not be answered. */
+void mq_answer_refuse(struct velo_mq_peer *peer, uint64_t id);
+/** Forget the refusals that wait for room. */
+void mq_answer_drop_refusals(struct velo_mq_peer *peer);
+/** Commit what was written to the reserved room of the extra connection. */
+int mq_answer_commit(struct velo_mq_peer *peer, size_t len_bytes, enum mq_wire_kind kind);
+/** Send refusals and answers that wait for room; as mq_copy_push(). */
+int mq_answer_push(struct velo_mq_peer *peer, int *status);
+
+/* ---- op.c ------------------------------------------------------------------------------------ */
+
+/** Give a request an id that its peer may use. False: no memory. */
+bool mq_op_name(struct transfer *op);
+/** Take back a request's id, the registration of its memory, and what was copied ahead of it. */
+void mq_op_unname(struct transfer *op);
+/** The request of an id, if the sender of this message may name it: this very generation of a port.
+ *  NULL: it may not, or there is none. */
+struct transfer *mq_op_find(const struct velo_mq *mq, uint64_t id, const struct velo_msg *msg);
+/** A send with an id is over. */
+void mq_op_end_send(struct transfer *op, int status);
+
+/* ---- offer.c --------------------------------------------------------------------------------- */
+
+/** Does a peer share no memory with us, so that a transport fetches? */
+bool mq_offer_is_carried(const struct velo_mq_peer *peer);
+/** Is a message of this length fetched, if it can be? */
+bool mq_offer_is_worth_it(const struct velo_mq_peer *peer, uint64_t len_bytes);
+/** Open the RMA connection if it is not open. False: there is no RMA to the peer. */
+bool mq_offer_connect_rma(struct velo_mq_peer *peer);
 /** Forget the RMA connection. */
-void mq_get_disconnect(struct velo_mq_peer *peer);
+void mq_offer_disconnect(struct velo_mq_peer *peer);
+/** Let the receiver of this send get it, if that is worth while. */
+void mq_offer_make(struct transfer *op);
+/** What the RTS says of it. */
+struct velo_exposed mq_offer_of(const struct transfer *op);
+/** Take that offer back. */
+void mq_offer_revoke(struct transfer *op);
+
+/* ---- way.c ----------------------------------------------------------------------------------- */
+
+/** The way for the next message: mostly the one that was faster lately. */
+enum way mq_way_choose(struct velo_mq_peer *peer);
+/** The data of a receive has come, in the way that was chosen for it. */
+void mq_way_measured(const struct transfer *op, enum way way);
+/** A get that was offered has failed. */
+void mq_way_failed(const struct transfer *op);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
+/** The entry of an id; NULL if there is no memory, or no such id. */
+struct source *mq_source_get(struct velo_mq *mq, velo_id_t id);
+/** The generations of an id that are known, the newest first; NULL: none. */
+struct velo_mq_peer *mq_peer_first_generation(const struct velo_mq *mq, velo_id_t id);
 /** One generation of a port. It is made known if it was not. NULL: no memory, or no such id. */
 struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t generation);
+/** The payload that goes with an RTS, at most. */
+uint32_t mq_peer_first_bytes(const struct velo_mq *mq);
 /** Open the extra connection if it is not open. */
 int mq_peer_open_extra(struct velo_mq_peer *peer);
+/** This is a peer's extra connection. */
+void mq_peer_set_extra(struct velo_mq_peer *peer, struct velo_conn *extra);
 /** Have progress look at this peer. */
 void mq_peer_activate(struct velo_mq_peer *peer);
+/** Have it look there no more. */
+void mq_peer_deactivate(struct velo_mq_peer *peer);
 /** A call on one of its connections failed: progress will end its requests. */
 void mq_peer_lost(struct velo_mq_peer *peer, int status);
+
+/* ---- ending.c -------------------------------------------------------------------------------- */
+
 /** Send what waits for a peer, or end its requests if it is gone. Returns the number of events. */
 int mq_peer_push(struct velo_mq_peer *peer);
 /** End everything that is under way with a peer, and its connections. */
@@ -379,9 +467,5 @@ void mq_peer_check(struct velo_mq *mq);
 /** End the receives that are posted for peers that are gone; then forget the end of those peers to
  *  which the user has not connected. */
 int mq_peer_reap(struct velo_mq *mq);
-/** Give a request an id that its peer may use. False: no memory. */
-bool mq_op_name(struct transfer *op);
-/** Take back a request's id, and the registration of its memory. */
-void mq_op_unname(struct transfer *op);
 
 #endif

@@ -196,7 +196,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
 static void drop(struct velo_mq *mq, struct velo_mq_message *message)
 {
     if (message->kind != MQ_WIRE_EAGER)
-        mq_rendezvous_refuse(message->peer, message->sender_id);
+        mq_answer_refuse(message->peer, message->sender_id);
     message->peer->kept--;
     mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
 }
@@ -218,10 +218,10 @@ static void drop_all(struct velo_mq *mq)
     }
 }
 
-static void end_posted(struct velo_mq *mq, struct space *space)
+static void end_posted(struct space *space)
 {
     for (struct transfer *op; (op = mq_posted_any(space)) != NULL;) {
-        mq_recv_unpost(mq, op);
+        posted_remove(space, op);
         complete(request_of(op), VELO_ERR_CANCELLED);
     }
 }
@@ -235,7 +235,7 @@ int velo_mq_close(struct velo_mq *mq)
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
         mq_peer_end(peer, VELO_ERR_CANCELLED);
     for (int s = 0; s < VELO_MQ_SPACES; s++)
-        end_posted(mq, &mq->spaces[s]);
+        end_posted(&mq->spaces[s]);
     (void)velo_resume(mq->port);
     free_mq(mq);
     return VELO_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../base/error.h"
-#include "internal.h"
+#include "posted.h"
 
 /* The most messages to take in a search for one that is pushed back: others keep coming. */
 #define FETCH_MAX 4096
@@ -124,7 +124,7 @@ int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
     struct transfer *op = op_of(request);
     if (request->status != VELO_AGAIN || op->state != OP_POSTED)
         return VELO_ERR_STATE;
-    mq_recv_unpost(mq, op);
+    posted_remove(&mq->spaces[op->space], op);
     request->status = VELO_ERR_CANCELLED;
     return VELO_OK;
 }

@@ -5,11 +5,6 @@
 #include "../core/stream.h"
 #include "posted.h"
 
-void mq_recv_unpost(struct velo_mq *mq, struct transfer *op)
-{
-    posted_remove(&mq->spaces[op->space], op);
-}
-
 /* ---- messages that were kept ----------------------------------------------------------------- */
 
 struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, uint8_t space_number,
@@ -161,7 +156,7 @@ int mq_recv_give_up(struct velo_mq *mq)
         peer->is_over = false;
         if (!op)
             continue;
-        mq_recv_unpost(mq, op);
+        posted_remove(&mq->spaces[op->space], op);
         events++;
         complete(request_of(op),
                  velo_fail(VELO_ERR_NO_MEMORY,
@@ -217,7 +212,7 @@ bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival
         return true;
     op->remote_id = arrival->sender_id;
     op->peer = mq_peer_get(mq, arrival->source, arrival->generation);
-    return !op->peer || mq_rendezvous_finish(op);
+    return !op->peer || mq_answer_fin(op);
 }
 
 void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_message *message)
@@ -341,14 +336,6 @@ int velo_mq_cookie(const struct velo_mq_request *request, uint64_t *cookie)
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
-bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_bytes)
-{
-    if (msg->len_bytes < trailer_bytes)
-        return false;
-    memcpy(trailer, (const char *)msg->data + msg->len_bytes - trailer_bytes, trailer_bytes);
-    return true;
-}
-
 /* Read the cookie, which stands before what `arrival` was made of. False: it is not there. */
 static bool parse_cookie(const struct velo_msg *msg, struct arrival *arrival)
 {
@@ -435,7 +422,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         is_sane = msg->tag == MQ_WIRE_CTS && mq_rendezvous_on_cts(mq, msg);
         break;
     case MQ_WIRE_DATA:
-        is_sane = msg->tag == MQ_WIRE_DATA && mq_rendezvous_on_data(mq, msg);
+        is_sane = msg->tag == MQ_WIRE_DATA && mq_copy_on_data(mq, msg);
         break;
     case MQ_WIRE_FIN:
         is_sane = msg->tag == MQ_WIRE_FIN && mq_rendezvous_on_fin(mq, msg);

@@ -8,22 +8,6 @@
 /* The most sends that one call of progress starts for one peer. */
 #define SENDS_PER_CALL 64
 
-static uint8_t tag_of(enum mq_wire_kind kind, uint32_t space, bool has_cookie)
-{
-    return (uint8_t)(kind | (space << MQ_WIRE_SPACE_SHIFT) | (has_cookie ? MQ_WIRE_COOKIE : 0u));
-}
-
-int mq_send_more(const struct transfer *op, size_t len_bytes, const void *trailer,
-                 size_t trailer_bytes)
-{
-    char more[WIRE_TRAILER_MAX];
-    size_t cookie_bytes = op->has_cookie ? sizeof op->cookie : 0;
-    memcpy(more, &op->cookie, cookie_bytes);
-    memcpy(more + cookie_bytes, trailer, trailer_bytes);
-    return send_built(op->peer->conn, op->buf, len_bytes, more, cookie_bytes + trailer_bytes,
-                      tag_of((enum mq_wire_kind)op->kind, op->space, op->has_cookie));
-}
-
 static int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
 {
     /* A message without payload may have no buffer. */
@@ -91,9 +75,9 @@ static int send_queued_eager(struct transfer *op)
     const void *buf = op->buf ? op->buf : &nothing;
     if (op->has_cookie)
         return conn_try_send_with_two(op->peer->conn, buf, op->len_bytes, op->cookie,
-                                      op->entry.match, tag_of(MQ_WIRE_EAGER, op->space, true));
+                                      op->entry.match, mq_tag_of(MQ_WIRE_EAGER, op->space, true));
     return conn_try_send_with(op->peer->conn, buf, op->len_bytes, op->entry.match,
-                              tag_of(MQ_WIRE_EAGER, op->space, false));
+                              mq_tag_of(MQ_WIRE_EAGER, op->space, false));
 }
 
 static int send_op(struct transfer *op)
@@ -153,7 +137,7 @@ int velo_mq_try_send_in(struct velo_mq_peer *peer, uint32_t space, const void *b
         return peer->gone ? peer->gone : VELO_AGAIN;
     if (unlikely(!buf))
         buf = &match; /* A message without payload may have no buffer. */
-    uint8_t tag = tag_of(MQ_WIRE_EAGER, space, flags != 0);
+    uint8_t tag = mq_tag_of(MQ_WIRE_EAGER, space, flags != 0);
     int status = flags ? conn_try_send_with_two(peer->conn, buf, len_bytes, cookie, match, tag)
                        : conn_try_send_with(peer->conn, buf, len_bytes, match, tag);
     if (unlikely(status))
