@@ -54,6 +54,11 @@ MAY_INCLUDE = {
     "tests": {"include", "spec", "lib", "adapters/extoll", "bindings/cpp"},
 }
 LIBFABRIC = "adapters/libfabric"
+# In these folders the files, too, stand above each other. A module is X.c and X.h. An arrow runs
+# from a module to another whose header it includes, or one of whose functions or tables it names in
+# a body. An arrow runs upward if it closes a circle: one that is found when all others are followed
+# from the modules that nobody uses.
+LAYERED = ("lib/base", "lib/bcast", "lib/core", "lib/mq", "lib/rma")
 # A file that may reach one header more, and why.
 EXCEPTIONS = {
     ("tools/inspect/info.c", "lib/shm/inspect.h"): "looks at segments without a port of its own",
@@ -214,6 +219,74 @@ def check_atomics(file: Path, text: str) -> Iterator[tuple[int, str]]:
         yield line, f"{match[0]}: atomics, fences and assembly belong in {homes[0]}"
 
 
+# A function, or a table of functions, that other modules of the folder can name.
+DEFINED = re.compile(
+    r"^(?!static\b|hot_inline\b|typedef\b|extern\b|#)[A-Za-z_](?:[\w \t*()]*[ \t*])?(\w+)"
+    r"(?:\([^;{}]*\)\s*\{|(?:\[\w*\])? = )",
+    re.MULTILINE,
+)
+TOKEN = re.compile(r"[{}]|\b(?:struct|union|enum)\s+\w+|\b\w+\b")
+
+
+def _named_in_bodies(code: str) -> set[str]:
+    """The words inside braces, without the names of structures."""
+    depth, found = 0, set()
+    for token in TOKEN.findall(code):
+        if token in "{}":
+            depth += 1 if token == "{" else -1
+        elif depth > 0 and " " not in token:
+            found.add(token)
+    return found
+
+
+def module_arrows(root: Path, folder: str) -> dict[str, dict[str, str]]:
+    """For each module of a folder, the modules that it uses, each with what it uses of it."""
+    codes = {
+        file: without_comments(file.read_text(encoding="utf-8", errors="replace"))
+        for file in sorted((root / folder).glob("*.[ch]"))
+    }
+    home = {
+        match[1]: file.stem
+        for file, code in codes.items()
+        if file.suffix == ".c"
+        for match in DEFINED.finditer(code)
+    }
+    arrows: dict[str, dict[str, str]] = {file.stem: {} for file in codes}
+    for file, code in codes.items():
+        used = {(Path(match[2]).stem, match[2]) for match in INCLUDE.finditer(code)
+                if match[1] == '"' and (file.parent / match[2]) in codes}  # fmt: skip
+        used |= {(home[word], word) for word in _named_in_bodies(code) if word in home}
+        for module, what in sorted(used):
+            if module != file.stem:
+                arrows[file.stem].setdefault(module, what)
+    return arrows
+
+
+def arrows_upward(arrows: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """The arrows that close a circle: who uses whom, and for what."""
+    done: set[str] = set()
+    path: list[str] = []
+
+    def follow(module: str) -> Iterator[tuple[str, str, str]]:
+        path.append(module)
+        for other, what in sorted(arrows[module].items()):
+            if other in path:
+                yield module, other, what
+            elif other not in done:
+                yield from follow(other)
+        done.add(path.pop())
+
+    used = {other for others in arrows.values() for other in others}
+    for module in sorted(arrows, key=lambda module: (module in used, module)):
+        if module not in done:
+            yield from follow(module)
+
+
+def check_layers(root: Path, folder: str) -> Iterator[str]:
+    for module, other, what in arrows_upward(module_arrows(root, folder)):
+        yield f"{folder}: {module} uses {what} of {other}, which uses {module}; see LAYERED"
+
+
 def licence_of(file: Path) -> str:
     """The line that names a file's licence."""
     return next((spdx for at, spdx in SPDX_LINUX.items() if file.is_relative_to(at)), SPDX)
@@ -237,6 +310,8 @@ def violations(root: Path) -> Iterator[str]:
             found.append((len(lines), f"an example has at most {lines_max} lines"))
         for line, message in sorted(found):
             yield f"{file}:{line}: {message}"
+    for folder in LAYERED:
+        yield from check_layers(root, folder)
 
 
 def main(argv: list[str] | None = None) -> int:

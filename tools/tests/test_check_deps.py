@@ -123,3 +123,37 @@ def test_a_source_file_without_a_licence_line_is_found(tmp_path: Path, name: str
     code, lines = run(tmp_path, {**CLEAN, name: text})
     assert code == 1
     assert lines == [f"{name}:1: the first lines lack 'SPDX-License-Identifier: Apache-2.0'"]
+
+
+# Two modules, the lower of which uses the upper one: by its header, a function, or a table.
+BELOW = SPDX + '#include "below.h"\n'
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        BELOW + '#include "above.h"\n',
+        BELOW + "int below(void)\n{\n    return above();\n}\n",
+        BELOW + "int below(void)\n{\n    return calls.above();\n}\n",
+    ],
+)
+def test_files_that_use_each_other_are_found(tmp_path: Path, below: str):
+    above = (
+        SPDX
+        + '#include "below.h"\n#include "above.h"\n'
+        + "int above(void)\n{\n    return below();\n}\n"
+        + "const struct table calls = {\n    .above = above,\n};\n"
+    )
+    files = {"lib/mq/above.c": above, "lib/mq/above.h": SPDX, "lib/mq/below.h": SPDX}
+    code, lines = run(tmp_path, CLEAN | files | {"lib/mq/below.c": below})
+    assert (code, len(lines)) == (1, 1)
+    assert lines[0].startswith("lib/mq: ")
+    assert "above" in lines[0]
+    assert "below" in lines[0]
+
+
+def test_a_structure_and_a_function_of_one_name_are_two_things(tmp_path: Path):
+    counted = SPDX + '#include "below.h"\nint counters(void)\n{\n    return below();\n}\n'
+    below = SPDX + "int below(void)\n{\n    struct counters now;\n    return now.all;\n}\n"
+    files = {"lib/mq/above.c": counted, "lib/mq/below.c": below, "lib/mq/below.h": SPDX}
+    assert run(tmp_path, CLEAN | files) == (0, [])
