@@ -2,6 +2,7 @@
 """`velo run` with a stand-in for mpirun."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from velo.errors import (
     UsageError,
     VeloError,
 )
-from velo.runtime import mpirun, openmpi, watch
+from velo.runtime import loader, mpirun, openmpi, watch
 
 TOOLS = Path(__file__).parents[1]
 MPIRUN = r"""#!/bin/sh
@@ -38,14 +39,19 @@ exit ${FAKE_CODE:-0}
 """
 
 
+def put_components(tree: Path, version: str) -> Path:
+    """Components for an Open MPI, as the build makes them."""
+    folder = tree / "lib" / "velo" / "openmpi" / version
+    folder.mkdir(parents=True)
+    for name in openmpi.COMPONENTS.values():
+        (folder / name).touch()
+    return folder
+
+
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with components, an mpirun that prints its arguments, and a folder for segments."""
-    folder = tmp_path / "lib" / "velo" / "openmpi"
-    folder.mkdir(parents=True)
-    (folder / "version").write_text("4.1.4\n")
-    for name in openmpi.COMPONENTS.values():
-        (folder / name).touch()
+    put_components(tmp_path, "4.1.4")
     commands = tmp_path / "bin"
     commands.mkdir()
     mpirun = commands / "mpirun.openmpi"
@@ -56,6 +62,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
     monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "libexec" / "velo"))
     monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
+    openmpi.version_text.cache_clear()
     return tmp_path
 
 
@@ -77,7 +84,7 @@ def test_the_matching_layer_is_the_default(tree: Path, capfd: pytest.CaptureFixt
     assert follow(found, "-n", "1")
     assert follow(found, "--mca", "pml", "cm")
     assert follow(found, "--mca", "mtl", "velo")
-    path = f"{tree}/lib/velo/openmpi:SYSTEM_DEFAULT:USER_DEFAULT"
+    path = f"{tree}/lib/velo/openmpi/4.1.4:SYSTEM_DEFAULT:USER_DEFAULT"
     assert follow(found, "--mca", "mca_base_component_path", path)
 
 
@@ -181,7 +188,7 @@ def test_print_shows_the_command_and_runs_nothing(
 ) -> None:
     assert main(["run", "-n", "2", "--print", "true", "a b"]) == 0
     said = capfd.readouterr().out
-    assert "mpirun.openmpi -n 2" in said
+    assert f"{tree}/bin/mpirun -n 2" in said
     assert said.endswith("true 'a b'\n")
     assert not list((tree / "shm").iterdir())
 
@@ -222,14 +229,15 @@ def test_an_mpirun_that_cannot_be_started_is_named(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tree / "bin" / "mpirun.openmpi").write_text(MPIRUN.replace("#!/bin/sh", "#!/no/such/shell"))
-    monkeypatch.setattr(mpirun, "find_mpirun", lambda *_: str(tree / "bin" / "mpirun.openmpi"))
+    program = str(tree / "bin" / "mpirun.openmpi")
+    monkeypatch.setattr(mpirun, "find_mpirun", lambda *_: (program, tree))
     assert main(["run", "-n", "2", "--mpi", "ompi4", "true"]) == EXIT_FAILED
     found = capfd.readouterr().err
     assert f"cannot start {tree}/bin/mpirun.openmpi: No such file or directory" in found
 
 
 def test_missing_components_say_what_to_install(tree: Path) -> None:
-    (tree / "lib" / "velo" / "openmpi" / "mca_btl_velo.so").unlink()
+    (tree / "lib" / "velo" / "openmpi" / "4.1.4" / "mca_btl_velo.so").unlink()
     with pytest.raises(VeloError, match="libopenmpi-dev"):
         mpirun.plan(2, "btl", ["true"])
     mpirun.plan(2, "mtl", ["true"])
@@ -238,7 +246,7 @@ def test_missing_components_say_what_to_install(tree: Path) -> None:
 def test_components_that_open_mpi_5_cannot_load_are_not_to_be_installed(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tree / "lib" / "velo" / "openmpi" / "mca_btl_velo.so").unlink()
+    (tree / "lib" / "velo" / "openmpi" / "4.1.4" / "mca_btl_velo.so").unlink()
     monkeypatch.setenv("FAKE_VERSION", "5.0.7")
     with pytest.raises(VeloError, match=r"is of 5\.0\.7: .* take velo's libfabric provider"):
         mpirun.plan(2, "btl", ["true"])
@@ -247,13 +255,39 @@ def test_components_that_open_mpi_5_cannot_load_are_not_to_be_installed(
 def test_a_missing_mpirun_says_what_to_install(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tree))
     with pytest.raises(VeloError, match="openmpi-bin"):
-        openmpi.find_mpirun(tree / "lib" / "velo" / "openmpi")
+        openmpi.find_mpirun("mtl")
 
 
-def test_another_version_of_mpirun_is_refused(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_VERSION", "5.0.1")
-    with pytest.raises(VeloError, match=r"for Open MPI 4\.1\.4, but .* Open MPI 5\.0\.1"):
-        openmpi.find_mpirun(tree / "lib" / "velo" / "openmpi")
+@pytest.mark.parametrize(
+    ("version", "kind", "text"),
+    [
+        ("4.0.3", "ompi4", r"for Open MPI 4\.1\.4, but .*/bin/mpirun is of Open MPI 4\.0\.3"),
+        ("5.0.1", "ompi5", r"for Open MPI 4\.1\.4, not for --mpi ompi5; .* internal headers"),
+    ],
+)
+def test_another_version_of_mpirun_is_refused(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, version: str, kind: str, text: str
+) -> None:
+    monkeypatch.setenv("FAKE_VERSION", version)
+    with pytest.raises(VeloError, match=text):
+        openmpi.find_mpirun("mtl", kind=kind)
+
+
+def test_of_several_components_those_that_fit_the_mpirun_are_taken(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("4.1.10", "5.0.7", "5.0.9"):
+        put_components(tree, version)
+    base = tree / "lib" / "velo" / "openmpi"
+    for version, fitting in (("4.1.4", "4.1.4"), ("4.1.6", "4.1.10"), ("5.0.7", "5.0.7"),
+                             ("5.0.11", "5.0.9")):  # fmt: skip
+        monkeypatch.setenv("FAKE_VERSION", version)
+        openmpi.version_text.cache_clear()
+        kind = openmpi.kind_of_version(version)
+        assert openmpi.find_mpirun("mtl", kind=kind) == (f"{tree}/bin/mpirun", base / fitting)
+    assert openmpi.fitting("4.0.7") is None
+    (base / "5.0.9" / openmpi.COMPONENTS["btl"]).unlink()
+    assert openmpi.fitting("5.0.9", "btl") == base / "5.0.7"
 
 
 def test_the_program_is_the_first_word_that_is_no_option() -> None:
@@ -443,14 +477,14 @@ def test_dead_ranks_are_looked_for_below_a_simulator() -> None:
 @pytest.fixture
 def tree_5(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same for Open MPI 5.0, with a PMIx beside which its own components are."""
-    (tree / "lib" / "velo" / "openmpi" / "version").write_text("5.0.7\n")
+    shutil.rmtree(tree / "lib" / "velo" / "openmpi")
+    put_components(tree, "5.0.7")
     monkeypatch.setenv("FAKE_VERSION", "5.0.9")
     monkeypatch.delenv("PMIX_MCA_mca_base_component_path", raising=False)
     (tree / "lib" / "pmix").mkdir()
     (tree / "lib" / "libpmix.so.2").touch()
-    ldd = tree / "bin" / "ldd"
-    ldd.write_text(f"#!/bin/sh\necho 'libpmix.so.2 => {tree}/lib/libpmix.so.2 (0x00007f)'\n")
-    ldd.chmod(0o755)
+    pmix = {"libpmix.so.2": f"{tree}/lib/libpmix.so.2"}
+    monkeypatch.setattr(loader, "libraries", lambda path: pmix if "mpirun" in path else {})
     return tree
 
 
@@ -461,7 +495,7 @@ def test_open_mpi_5_gets_components_that_were_built_for_its_series(
     shown, why = capfd.readouterr()
     assert "velo: --mpi ompi5: over velo's matching layer" in why
     assert f"PMIX_MCA_mca_base_component_path={tree_5}/lib/pmix " in shown
-    path = f"{tree_5}/lib/velo/openmpi:SYSTEM_DEFAULT:USER_DEFAULT"
+    path = f"{tree_5}/lib/velo/openmpi/5.0.7:SYSTEM_DEFAULT:USER_DEFAULT"
     found = said(capfd, "-n", "1", "true")
     assert follow(found, "--omca", "mca_base_component_path", path)
     assert follow(found, "--mca", "pml", "cm", "--mca", "mtl", "velo")

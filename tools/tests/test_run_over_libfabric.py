@@ -9,7 +9,7 @@ import pytest
 
 from velo.cli import main
 from velo.errors import EXIT_FAILED, EXIT_UNUSED, EXIT_USAGE
-from velo.runtime import over_libfabric, run
+from velo.runtime import loader, openmpi, over_libfabric, run
 
 VERSIONS = {
     "ompi4": "mpirun (Open MPI) 4.1.4",
@@ -41,6 +41,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
     monkeypatch.delenv("FI_PROVIDER_PATH", raising=False)
     monkeypatch.delenv("LD_PRELOAD", raising=False)
+    openmpi.version_text.cache_clear()
     # What the launchers and their programs need, and no MPI of this machine's.
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -240,11 +241,9 @@ def test_a_provider_that_is_not_there_is_an_error_that_helps(
     assert "libfabric-dev" in text
 
 
-def fake_ldd(tmp_path: Path, library: str) -> None:
+def all_load(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     """All programs load this library."""
-    ldd = tmp_path / "tools" / "ldd"
-    ldd.write_text(f"#!/bin/sh\necho '\t{library} => /usr/lib/{library} (0x00007f)'\n")
-    ldd.chmod(0o755)
+    monkeypatch.setattr(loader, "libraries", lambda _: {library: f"/usr/lib/{library}"})
 
 
 @pytest.mark.parametrize(
@@ -257,11 +256,11 @@ def fake_ldd(tmp_path: Path, library: str) -> None:
 )
 def test_the_mpi_is_that_of_the_programs_libraries(
     install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path,
-    library: str, kind: str, launcher: str,
+    monkeypatch: pytest.MonkeyPatch, library: str, kind: str, launcher: str,
 ) -> None:  # fmt: skip
     install("mpich", "mpiexec.hydra", "first")
     install("ompi5", "mpirun", "second")
-    fake_ldd(tmp_path, library)
+    all_load(monkeypatch, library)
     main(["run", "-n", "1", "--print", "true"])
     shown, said_why = capfd.readouterr()
     assert f"{tmp_path}/{launcher}/bin/mpi" in shown
@@ -271,11 +270,12 @@ def test_the_mpi_is_that_of_the_programs_libraries(
 
 
 def test_the_first_launcher_says_which_mpi_where_the_program_does_not(
-    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install("impi", "mpiexec.hydra", "first")
     install("ompi5", "mpirun", "second")
-    fake_ldd(tmp_path, "libc.so.6")
+    all_load(monkeypatch, "libc.so.6")
     main(["run", "-n", "1", "--print", "true"])
     shown, said_why = capfd.readouterr()
     assert f"{tmp_path}/first/bin/mpiexec.hydra" in shown
@@ -288,8 +288,8 @@ def test_the_first_launcher_says_which_mpi_where_the_program_does_not(
 
 
 def test_a_program_whose_mpi_has_no_launcher_is_told_which_one_to_get(
-    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    install: Install, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install("ompi5", "mpirun", "first")
-    fake_ldd(tmp_path, "libmpi.so.12")
+    all_load(monkeypatch, "libmpi.so.12")
     assert "no launcher of MPICH" in complaint(capfd, EXIT_FAILED, "-n", "1", "true")

@@ -23,8 +23,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(parents=True)
         path.touch(mode=0o755)
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
-    monkeypatch.setattr(openmpi, "component_folder", lambda layer: tmp_path / "components")
-    monkeypatch.setattr(openmpi, "find_mpirun", lambda folder, root: "/bin/mpirun")
+    found = ("/bin/mpirun", tmp_path / "components")
+    monkeypatch.setattr(openmpi, "find_mpirun", lambda layer, root: found)
     monkeypatch.setattr(ranks, "find_allocators", lambda: "liballocator.so")
     return tmp_path
 
@@ -34,7 +34,7 @@ def first_launcher(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The MPI that fits, in place of this machine's."""
     kinds = ["ompi4"]
     monkeypatch.setattr(
-        which_mpi, "choose", lambda *_: which_mpi.Choice(kinds[0], "/bin/mpirun", True)
+        which_mpi, "choose", lambda *_: which_mpi.Choice(kinds[0], None, True)
     )
     return kinds
 

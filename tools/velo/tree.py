@@ -44,6 +44,7 @@ ORIGINS = {
     "libvelo-card.so": SIMULATOR,
     "libvelo-ofi.so": BETWEEN_MACHINES,
 }
+LOADED = ("lib*/velo", "lib*/*/velo")
 # Modules that pages and plots need, and the package that brings each.
 PAGE_MODULES = {
     "jinja2": "jinja2",
@@ -62,15 +63,24 @@ def find(name: str) -> Path:
     return path
 
 
-def find_loaded(name: str) -> Path:
-    """A library that programs load, by its name below a library folder's velo/."""
+def list_loaded(pattern: str) -> list[Path]:
+    """Libraries that programs load, by a pattern below a library folder's velo/."""
     prefix = _libexec().parents[1]
-    for pattern in ("lib*/velo", "lib*/*/velo"):
-        for folder in sorted(prefix.glob(pattern)):
-            if (folder / name).is_file():
-                return folder / name
-    base = Path(name).name
-    raise VeloError(f"{base} is not below {prefix}; {_advice(ORIGINS.get(base, OPEN_MPI))}")
+    return [path for folder in LOADED for path in sorted(prefix.glob(f"{folder}/{pattern}"))
+            if path.is_file()]  # fmt: skip
+
+
+def find_loaded(name: str) -> Path:
+    """The first of those."""
+    found = list_loaded(name)
+    if not found:
+        raise VeloError(missing_component(Path(name).name))
+    return found[0]
+
+
+def missing_component(base: str) -> str:
+    """What to tell a user of a library that is not there."""
+    return f"{base} is not below {_libexec().parents[1]}; {_advice(ORIGINS.get(base, OPEN_MPI))}"
 
 
 def find_driver(debug: bool = False) -> Path:

@@ -119,9 +119,9 @@ def libfabric_launcher(job: Job) -> list[str]:
 
 def openmpi_launcher(job: Job) -> list[str]:
     """Open MPI 4.1's mpirun, with velo's components."""
-    folder = openmpi.component_folder(job.layer)
+    mpirun, folder = openmpi.find_mpirun(job.layer, job.root)
     words = [
-        openmpi.find_mpirun(folder, job.root),
+        mpirun,
         "-n",
         str(job.ranks),
         "--oversubscribe",

@@ -16,7 +16,6 @@ from velo.runtime.launch import Launch
 from velo.runtime.openmpi import (
     COMPONENTS,
     NO_COLLECTIVES,
-    component_folder,
     environment,
     find_mpirun,
     find_program,
@@ -122,9 +121,8 @@ def plan(
     """The mpirun command for a job; `root` has another Open MPI of that kind than PATH."""
     job = split(arguments)
     find_job_program(job)
-    folder = component_folder(layer, kind)
+    mpirun, folder = find_mpirun(layer, root, kind)
     domain = new_domain()
-    mpirun = find_mpirun(folder, root, kind)
     argv = [mpirun, "-n", str(ranks)]
     is_here = ranks_are_here(job)
     argv += selection(layer, folder, job.parameters, kind, is_here=is_here)
@@ -154,7 +152,7 @@ def plan(
 def serves_job(root: Path | None, arguments: Sequence[str]) -> bool:
     """Do our components serve a job of Open MPI 5? Not where ranks may be on other hosts."""
     try:
-        find_mpirun(component_folder("mtl", "ompi5"), root, "ompi5")
+        find_mpirun("mtl", root, "ompi5")
     except VeloError:
         return False
     return hosts.find(split(arguments).options) is None

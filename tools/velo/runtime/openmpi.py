@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Open MPI of this machine: its mpirun, our components, and how it is told to use them."""
 
+import functools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from velo import tree
 from velo.errors import UsageError, VeloError
+from velo.runtime import loader
 
 COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
 # Open MPI takes coll/velo from the folder of the others by itself, above its own.
 NO_COLLECTIVES = ("--mca", "coll", "^velo")
 VERSION_TIMEOUT_S = 10.0
 COMPONENT_PATH = "mca_base_component_path"
+LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpiexec")
 
 
 def environment(domain: str) -> dict[str, str]:
@@ -80,25 +83,12 @@ def quiet(mpirun: str) -> dict[str, str]:
     name = f"PMIX_MCA_{COMPONENT_PATH}"
     if name in os.environ:
         return {}
-    try:
-        listed = subprocess.run(
-            ["ldd", mpirun],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=VERSION_TIMEOUT_S,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        listed = ""
-    found = re.search(r"libpmix\.so\S* => (\S+)", listed)
-    folder = Path(found[1]).resolve().parent / "pmix" if found else None
+    found = next(
+        (path for name, path in loader.libraries(mpirun).items() if name.startswith("libpmix.so")),
+        None,
+    )
+    folder = Path(found).resolve().parent / "pmix" if found else None
     return {name: str(folder) if folder and folder.is_dir() else ""}
-
-
-def built_for(folder: Path) -> str:
-    """The Open MPI that components are for."""
-    return (folder / "version").read_text().strip()
 
 
 def kind_of_version(version: str) -> str:
@@ -106,78 +96,97 @@ def kind_of_version(version: str) -> str:
     return "ompi5" if int(version.split(".")[0]) >= 5 else "ompi4"
 
 
-def kind_built_for() -> str:
-    """Whose components are in the tree of this command; where there are none, those of 4.1 miss."""
-    try:
-        return kind_of_version(built_for(_find_components("mtl")))
-    except (VeloError, OSError):
-        return "ompi4"
+def folders(layer: str = "mtl") -> dict[str, Path]:
+    """Those of our components in the tree of this command, by the Open MPI that they are for; the
+    newest first."""
+    found = {
+        path.parent.name: path.parent.resolve()
+        for path in tree.list_loaded(f"openmpi/[0-9]*/{COMPONENTS[layer]}")
+    }
+    return dict(sorted(found.items(), key=lambda item: _numbers(item[0]), reverse=True))
 
 
-def _is_alike(version: str | None, other: str) -> bool:
-    """Releases that share two numbers load each other's components."""
-    return version is not None and version.split(".")[:2] == other.split(".")[:2]
+def fitting(version: str, layer: str = "mtl") -> Path | None:
+    """The folder of our components for an Open MPI: releases that share two numbers load each
+    other's."""
+    found = folders(layer)
+    alike = (path for name, path in found.items() if _series(name) == _series(version))
+    return found.get(version) or next(alike, None)
 
 
-def _find_components(layer: str) -> Path:
-    return tree.find_loaded(f"openmpi/{COMPONENTS[layer]}").parent.resolve()
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in re.findall(r"\d+", version))
+
+
+def _series(version: str) -> tuple[int, ...]:
+    return _numbers(version)[:2]
 
 
 def component_folder(layer: str, kind: str = "ompi4") -> Path:
-    """The folder of our components for an Open MPI: in the same tree as this command."""
-    try:
-        folder = _find_components(layer)
-    except VeloError as error:
-        path = shutil.which("mpirun")
-        found = openmpi_version(path) if path else None
-        if kind != "ompi4" or not found or found.startswith("4."):
-            raise
+    """The newest of our components for an Open MPI of a kind."""
+    found = folders(layer)
+    folder = next((path for name, path in found.items() if kind_of_version(name) == kind), None)
+    if folder:
+        return folder
+    if found:
         raise VeloError(
-            f"{COMPONENTS[layer]} is not here, and {path} is of {found}: 'velo run' and 'velo sim' "
-            "without --mtl and --btl take velo's libfabric provider"
-        ) from error
-    version = built_for(folder)
-    if kind_of_version(version) != kind:
-        raise VeloError(
-            f"velo's components are for Open MPI {version}, not for --mpi {kind}; build velo where "
-            f"libopenmpi-dev is of that one, or take --mpi {kind_of_version(version)}"
+            f"velo's components are for Open MPI {' and '.join(found)}, not for --mpi {kind}; "
+            f"{how_to_get(kind)}, or take --mpi {kind_of_version(next(iter(found)))}"
         )
-    return folder
+    advice = tree.missing_component(COMPONENTS[layer])
+    path = shutil.which("mpirun")
+    version = openmpi_version(path) if path else None
+    if kind == "ompi4" and version and not version.startswith("4."):
+        advice = (
+            f"{COMPONENTS[layer]} is not here, and {path} is of {version}: 'velo run' and 'velo "
+            "sim' without --mtl and --btl take velo's libfabric provider"
+        )
+    raise VeloError(advice)
 
 
-def _mpiruns(root: Path | None, kind: str) -> Iterator[str]:
-    """Those that may be the one. Of Open MPI 5 only the first in PATH: it is what a user calls."""
-    if kind == "ompi4":
-        for name in ("mpirun.openmpi", "mpirun"):
-            if path := shutil.which(name, path=str(root / "bin") if root else None):
-                yield path
-        return
+def how_to_get(kind: str) -> str:
+    """What a user does to have components for another Open MPI."""
+    number = "5.0" if kind == "ompi5" else "4.1"
+    return (
+        f"with the internal headers of one of {number} (Debian: libopenmpi-dev; from source: "
+        "configure --with-devel-headers, and scripts/build with VELO_OPENMPI=FOLDER) 'make build' "
+        "makes those"
+    )
+
+
+def launchers(root: Path | None, names: Sequence[str] = LAUNCHERS) -> Iterator[str]:
+    """Programs that may be an Open MPI's mpirun: below `root`, or in PATH, in its order."""
     for folder in [str(root / "bin")] if root else os.get_exec_path():
-        for name in ("mpirun", "mpiexec", "mpirun.openmpi"):
-            path = shutil.which(name, path=folder)
-            version = openmpi_version(path) if path else None
-            if path and version and kind_of_version(version) == kind:
+        for name in names:
+            if path := shutil.which(name, path=folder):
                 yield path
-                return
 
 
-def find_mpirun(folder: Path, root: Path | None = None, kind: str = "ompi4") -> str:
-    """The mpirun that our components are for: below `root`, or in PATH."""
-    wrong = []
-    for path in _mpiruns(root, kind):
+def find_mpirun(layer: str, root: Path | None = None, kind: str = "ompi4") -> tuple[str, Path]:
+    """The mpirun of an Open MPI, the first of its kind in PATH or that below `root`, as it is what
+    a user calls; and the folder of the components that fit it."""
+    for path in launchers(root):
         version = openmpi_version(path)
-        if _is_alike(version, built_for(folder)):
-            return path
-        wrong.append(f"{path} is of {'Open MPI ' + version if version else 'another MPI'}")
-    if wrong:
+        if not version or kind_of_version(version) != kind:
+            continue
+        if folder := fitting(version, layer):
+            return path, folder
+        component_folder(layer, kind)  # There may be none at all.
         raise VeloError(
-            f"velo's components are for Open MPI {built_for(folder)}, but {', '.join(wrong)}; put "
-            "the other one first in PATH, or build velo against this one"
+            f"velo's components are for Open MPI {' and '.join(folders(layer))}, but {path} is of "
+            f"Open MPI {version}; put another one first in PATH, or build velo where this one's "
+            "bin is in PATH"
         )
-    where = f"in {root / 'bin'}" if root else "there"
-    raise VeloError(f"mpirun is not {where}; install openmpi-bin (Debian's name)")
+    component_folder(layer, kind)
+    where = f"in {root / 'bin'}" if root else "in PATH"
+    number = "5" if kind == "ompi5" else "4.1"
+    raise VeloError(
+        f"there is no mpirun of Open MPI {number} {where}; install openmpi-bin (Debian's name), or "
+        "name the folder above its bin with --mpi-root"
+    )
 
 
+@functools.cache
 def version_text(launcher: str) -> str:
     """What a launcher says of itself; nothing, if it cannot be asked."""
     try:
@@ -185,6 +194,7 @@ def version_text(launcher: str) -> str:
             [launcher, "--version"],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=VERSION_TIMEOUT_S,
             check=False,
         ).stdout

@@ -3,8 +3,7 @@
 
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from velo.runtime.mpirun import (
     ranks_are_here,
     split,
 )
-from velo.runtime.openmpi import allow_root, parameters, version_text
+from velo.runtime.openmpi import allow_root, launchers, parameters, version_text
 
 PROVIDER = "libvelo-fi.so"
 HYDRA_HOSTS = {"f", "host", "hostfile", "hostlist", "hosts", "machine", "machinefile"}
@@ -179,18 +178,10 @@ def _found_first(root: Path) -> dict[str, str]:
     return env
 
 
-def _candidates(mpi: Mpi, root: Path | None) -> Iterator[str]:
-    folders = [str(root / "bin")] if root else os.get_exec_path()
-    for folder in folders:
-        for name in mpi.launchers:
-            if path := shutil.which(name, path=folder):
-                yield path
-
-
 def find_launcher(mpi: Mpi, root: Path | None) -> str:
     """The first launcher that is of this MPI."""
     seen = []
-    for path in _candidates(mpi, root):
+    for path in launchers(root, mpi.launchers):
         if mpi.version.search(version_text(path)):
             return path
         seen.append(path)

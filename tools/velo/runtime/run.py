@@ -118,21 +118,22 @@ def run(args: argparse.Namespace) -> None:
 
 def _plan(args: argparse.Namespace) -> "Launch":
     root = mpi_root(args)
-    if args.mpi or args.layer or not args.collectives:
-        # Cost: subprocess and dataclasses are slow to import.
-        from velo.runtime import openmpi
-
-        return _plan_for(args.mpi or openmpi.kind_built_for(), root, args)
-    # Cost: as above.
+    if args.mpi:
+        return _plan_for(args.mpi, root, args)
+    # Cost: dataclasses is slow to import.
     from dataclasses import replace
 
     from velo.runtime import mpirun, which_mpi
 
-    choice = which_mpi.choose(args.arguments, root)
-    native = choice.kind == "ompi5" and mpirun.serves_job(root, args.arguments)
-    choice = replace(choice, native=native)
+    of_components = args.layer or not args.collectives
+    some = which_mpi.OPEN_MPI if of_components else which_mpi.OPEN_MPI | which_mpi.MPICH_ABI
+    choice = which_mpi.choose(args.arguments, root, some)
+    native = choice.kind == "ompi4" or (
+        choice.kind == "ompi5" and mpirun.serves_job(root, args.arguments)
+    )
     launch = _plan_for(choice.kind, root, args)
-    print(f"velo: {choice}", file=sys.stderr)
+    if not of_components:
+        print(f"velo: {replace(choice, native=native)}", file=sys.stderr)
     return launch
 
 

@@ -1,59 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which MPI a job is for: by the program's libraries, and by the launchers that are there."""
 
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo.runtime import mpirun, openmpi, over_libfabric
+from velo.runtime import loader, mpirun, openmpi, over_libfabric
 
 OPEN_MPI = frozenset({"ompi4", "ompi5"})
 MPICH_ABI = frozenset({"mpich", "impi"})
-# As ldd lists them. Open MPI 4 and 5 have one number, and so have MPICH and Intel MPI.
-LIBRARIES = ((re.compile(r"\blibmpi\.so\.40\b"), OPEN_MPI),
-             (re.compile(r"\blibmpi(ch)?\.so\.12\b"), MPICH_ABI))  # fmt: skip
-LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpiexec", "mpiexec.hydra", "mpiexec.mpich")
+# Open MPI 4 and 5 have one number, and so have MPICH and Intel MPI. What Open MPI's own library loads
+# tells 4 and 5 apart.
+LIBRARIES = ((re.compile(r"libopen-pal\.so\.40\b"), frozenset({"ompi4"})),
+             (re.compile(r"libopen-pal\.so\.80\b"), frozenset({"ompi5"})),
+             (re.compile(r"libmpi\.so\.40\b"), OPEN_MPI),
+             (re.compile(r"libmpi(ch)?\.so\.12\b"), MPICH_ABI))  # fmt: skip
+LAUNCHERS = (*openmpi.LAUNCHERS, "mpiexec.hydra", "mpiexec.mpich")
+NAMES = {"ompi4": "Open MPI", "ompi5": "Open MPI", "mpich": "MPICH", "impi": "Intel MPI"}
 MATCHING_LAYER = "velo's matching layer"
-WAYS = {
-    "ompi4": MATCHING_LAYER,
-    "ompi5": "velo's libfabric provider",
-    "mpich": "velo's libfabric provider",
-    "impi": "velo's libfabric provider",
-}
-LDD_TIMEOUT_S = 10.0
+PROVIDER = "velo's libfabric provider"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An MPI that is installed."""
+
+    kind: str
+    version: str
+    launcher: str
+
+    def __str__(self) -> str:
+        return f"{NAMES[self.kind]} {self.version}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An MPI, and why that one."""
+    """An MPI for a job, and why that one."""
 
     kind: str
-    launcher: str
-    """None was found: empty."""
+    mpi: Found | None
+    """None was found."""
     by_program: bool
     """Do the program's libraries say so? Otherwise the launcher alone does."""
     native: bool = False
-    """Is it an Open MPI 5 that loads velo's components?"""
+    """Does it load velo's components?"""
 
     def __str__(self) -> str:
-        way = MATCHING_LAYER if self.native else WAYS[self.kind]
+        way = MATCHING_LAYER if self.native else PROVIDER
         why = "the program's MPI" if self.by_program else "the first launcher in PATH"
-        return f"--mpi {self.kind}: over {way}, by {self.launcher} ({why})"
+        by = f", {self.mpi}, by {self.mpi.launcher}" if self.mpi else ""
+        return f"--mpi {self.kind}: over {way}{by} ({why})"
 
 
-def choose(arguments: Sequence[str], root: Path | None) -> Choice:
-    """What fits a program with its launcher's options before it."""
+def choose(arguments: Sequence[str], root: Path | None,
+           among: frozenset[str] = OPEN_MPI | MPICH_ABI) -> Choice:  # fmt: skip
+    """What fits a program with its launcher's options before it, if it says nothing one of some."""
     family = family_of(find(arguments))
-    for path in _launchers(root):
-        kind = kind_of(path)
-        if kind and (family is None or kind in family):
-            return Choice(kind, path, family is not None)
+    fits = family or among
+    for mpi in found(root):
+        if mpi.kind in fits:
+            return Choice(mpi.kind, mpi, family is not None)
     # What follows from it says what is missing.
-    return Choice("mpich" if family == MPICH_ABI else "ompi4", "", family is not None)
+    kind = next((kind for kind in ("ompi4", "ompi5", "mpich") if kind in fits), "ompi4")
+    return Choice(kind, None, family is not None)
 
 
 def find(arguments: Sequence[str]) -> str | None:
@@ -67,32 +78,23 @@ def find(arguments: Sequence[str]) -> str | None:
 
 def family_of(program: str | None) -> frozenset[str] | None:
     """The MPIs that a program's libraries leave; None for one that loads none, such as a script."""
-    if not program:
-        return None
-    try:
-        listed = subprocess.run(
-            ["ldd", program],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LDD_TIMEOUT_S,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return next((family for library, family in LIBRARIES if library.search(listed)), None)
+    names = loader.libraries(program) if program else {}
+    return next((family for library, family in LIBRARIES if any(map(library.match, names))), None)
 
 
-def kind_of(launcher: str) -> str | None:
+def found(root: Path | None) -> Iterator[Found]:
+    """Every MPI that velo knows: below `root`, or in PATH, in its order."""
+    for launcher in openmpi.launchers(root, LAUNCHERS):
+        if mpi := identify(launcher):
+            yield mpi
+
+
+def identify(launcher: str) -> Found | None:
     """Whose launcher that is; None: of no MPI that velo knows."""
     if version := openmpi.openmpi_version(launcher):
-        return openmpi.kind_of_version(version)
+        return Found(openmpi.kind_of_version(version), version, launcher)
     text = openmpi.version_text(launcher)
-    return next((k for k in MPICH_ABI if over_libfabric.MPIS[k].version.search(text)), None)
-
-
-def _launchers(root: Path | None) -> Iterator[str]:
-    for folder in [str(root / "bin")] if root else os.get_exec_path():
-        for name in LAUNCHERS:
-            if path := shutil.which(name, path=folder):
-                yield path
+    for kind in sorted(MPICH_ABI):
+        if match := over_libfabric.MPIS[kind].version.search(text):
+            return Found(kind, match[1], launcher)
+    return None

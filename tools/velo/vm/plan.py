@@ -144,7 +144,7 @@ def _driver(args: argparse.Namespace) -> Path:
 
 def _shares(driver: Path | None) -> list[Share]:
     """velo's own tree, to read, and the current folder, to write."""
-    components = openmpi.component_folder("mtl").parents[2] if driver else None
+    components = openmpi.component_folder("mtl").parents[3] if driver else None
     shares: list[Share] = []
     for name, folder in (("tree", tree.CHECKOUT), ("library", components),
                          ("driver", driver.parent if driver else None)):  # fmt: skip

@@ -115,14 +115,14 @@ MTL = Stack(
     builds.SYSTEM_OPEN_MPI,
     OPEN_MPI,
     velo=("--mtl",),
-    find=partial(tree.find_loaded, "openmpi/mca_mtl_velo.so"),
+    find=partial(tree.find_loaded, "openmpi/*/mca_mtl_velo.so"),
 )
 BTL = replace(
     MTL,
     word="btl",
     label="velo btl",
     velo=("--btl",),
-    find=partial(tree.find_loaded, "openmpi/mca_btl_velo.so"),
+    find=partial(tree.find_loaded, "openmpi/*/mca_btl_velo.so"),
 )
 VADER = Stack(
     "vader",
@@ -182,7 +182,7 @@ def side_by_side(with_btl: bool = False) -> tuple[Stack, Stack]:
     """velo and Open MPI's own transport, with the Open MPI that this system has."""
     if builds.SYSTEM_OPEN_MPI.version.startswith("4."):
         return (BTL if with_btl else MTL), VADER
-    if openmpi.kind_built_for() == "ompi5":
+    if openmpi.fitting(builds.SYSTEM_OPEN_MPI.version):
         return (BTL if with_btl else MTL), SM
     if with_btl:
         raise UsageError(
