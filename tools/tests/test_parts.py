@@ -16,6 +16,11 @@ pytestmark = pytest.mark.skipif(
 
 
 def parts(tmp_path: Path, *options: str) -> dict[str, str]:
+    """The lines of the table by their names."""
+    return dict(lines(tmp_path, *options))
+
+
+def lines(tmp_path: Path, *options: str) -> list[tuple[str, str]]:
     """Configure without pkg-config, so without libfabric, and read the table."""
     assert tree.CHECKOUT
     build = tmp_path / "build"
@@ -30,18 +35,35 @@ def parts(tmp_path: Path, *options: str) -> dict[str, str]:
     ).stdout
     assert "To get a part that is missing" in shown
     rows = [line.strip().split("  ", 1) for line in shown.splitlines() if line.count("  ") > 1]
-    return {row[0]: row[1].strip() for row in rows if len(row) == 2}
+    return [(row[0], row[1].strip()) for row in rows if len(row) == 2]
 
 
-def fake_open_mpi(folder: Path, version: str) -> Path:
-    """Headers of a release, and no libraries."""
-    (folder / "ompi" / "mca" / "mtl").mkdir(parents=True)
-    (folder / "ompi" / "mca" / "mtl" / "mtl.h").touch()
-    names = ("MAJOR", "MINOR", "RELEASE")
-    numbers = zip(names, version.split("."), strict=True)
-    (folder / "opal_config.h").write_text(
-        "".join(f"#define OMPI_{name}_VERSION {number}\n" for name, number in numbers)
+def fake_open_mpi(folder: Path, version: str, headers: str = "", libraries: bool = False) -> Path:
+    """An Open MPI that says where it is, with headers, perhaps of another release."""
+    internal = folder / "include" / "openmpi"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "lib").mkdir()
+    info = folder / "bin" / "ompi_info"
+    info.write_text(
+        f"""#!/bin/sh
+case "$1" in --version) echo "Open MPI v{version}"; exit ;; esac
+echo "path:incdir:{folder}/include"
+echo "path:libdir:{folder}/lib"
+"""
     )
+    info.chmod(0o755)
+    if headers != "none":
+        (internal / "ompi" / "mca" / "mtl").mkdir(parents=True)
+        (internal / "ompi" / "mca" / "mtl" / "mtl.h").touch()
+        names = ("MAJOR", "MINOR", "RELEASE")
+        numbers = zip(names, (headers or version).split("."), strict=True)
+        (internal / "opal_config.h").write_text(
+            "".join(f"#define OMPI_{name}_VERSION {number}\n" for name, number in numbers)
+        )
+    for name in ("mpi", "open-rte", "open-pal", "pmix") if libraries else ():
+        (folder / "lib" / f"lib{name}.so").touch()
+    (folder / "include" / "pmix.h").parent.mkdir(exist_ok=True)
+    (folder / "include" / "pmix.h").touch()
     return folder
 
 
@@ -53,13 +75,42 @@ def test_a_part_that_is_left_out_says_what_to_install(tmp_path: Path) -> None:
     assert found["simulated hardware"].startswith("not built: make sim")
 
 
-@pytest.mark.parametrize("version", ["3.1.6", "6.0.0"])
-def test_an_open_mpi_that_there_are_no_components_for_is_named(
-    tmp_path: Path, version: str
-) -> None:
-    headers = fake_open_mpi(tmp_path / "headers", version)
-    text = parts(tmp_path, f"-DVELO_OPENMPI_INCLUDE_DIR={headers}")["components for Open MPI"]
-    assert text == f"not built: they are for 4.1 and 5.0, and Open MPI here is {version}"
+def test_each_open_mpi_has_a_line_that_says_what_becomes_of_it(tmp_path: Path) -> None:
+    four = fake_open_mpi(tmp_path / "four", "4.1.99", libraries=True)
+    five = fake_open_mpi(tmp_path / "five", "5.0.99", libraries=True)
+    again = fake_open_mpi(tmp_path / "again", "5.0.99", libraries=True)
+    old = fake_open_mpi(tmp_path / "old", "3.1.6")
+    bare = fake_open_mpi(tmp_path / "bare", "5.0.98", headers="none")
+    other = fake_open_mpi(tmp_path / "other", "5.0.97", headers="5.0.96")
+    empty = fake_open_mpi(tmp_path / "empty", "4.1.98")
+    named = [four, five, again, old, bare, other, empty, tmp_path / "nowhere"]
+    found = lines(tmp_path, f"-DVELO_OPENMPI={';'.join(map(str, named))}")
+    said = [text for name, text in found if name == "components for Open MPI"]
+    for text in (
+        f"built for 4.1.99 in {four}",
+        f"built for 5.0.99 in {five}",
+        f"not built for 3.1.6 in {old}: they are for 4.1 and 5.0",
+    ):
+        assert text in said
+    for place, text in (
+        (f"5.0.98 in {bare}", "configure --with-devel-headers"),
+        (f"5.0.97 in {other}", f"the headers in {other}/include are of 5.0.96"),
+        (f"4.1.98 in {empty}", f"libmpi.so is not in {empty}/lib"),
+        (f"{tmp_path}/nowhere", "name the folder above bin"),
+    ):
+        assert [line for line in said if place in line and line.startswith("not built")
+                and text in line], place  # fmt: skip
+    assert not [line for line in said if str(again) in line]
+
+
+def test_an_open_mpi_that_is_gone_takes_its_components_along(tmp_path: Path) -> None:
+    five = fake_open_mpi(tmp_path / "five", "5.0.99", libraries=True)
+    stale = tmp_path / "build" / "lib" / "velo" / "openmpi" / "5.0.1"
+    stale.mkdir(parents=True)
+    (stale.parent / "mca_mtl_velo.so").touch()
+    parts(tmp_path, f"-DVELO_OPENMPI={five}")
+    assert not stale.exists()
+    assert not (stale.parent / "mca_mtl_velo.so").exists()
 
 
 @pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
