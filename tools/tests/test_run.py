@@ -183,6 +183,84 @@ def test_a_signal_reaches_mpirun_and_nothing_is_left(
     assert not list((tree / "shm").iterdir())
 
 
+# It notes what it gets, and that it does not end for it; a rank of its own ignores all.
+DEAF = r"""
+import os, signal, sys, time
+note = lambda signum, frame: open(sys.argv[1], "a").write(f"{signum} ")
+for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(signum, note if sys.argv[2] == "mpirun" else signal.SIG_IGN)
+if sys.argv[2] == "mpirun":
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:-1], "rank"])
+else:
+    os.fork()
+    open(sys.argv[1] + ".pids", "a").write(f"{os.getpid()}\n")
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("by", ["timeout", "our group twice", "us alone"])
+def test_a_job_that_does_not_end_at_a_signal_is_killed_whole(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    script, notes = tree / "deaf.py", tree / "notes"
+    script.write_text(DEAF)
+    monkeypatch.setenv("FAKE_JOB", f"exec {sys.executable} {script} {notes} mpirun")
+    monkeypatch.setenv("PYTHONPATH", str(TOOLS))
+    code = "import velo.runtime.launch as l; l.END_GRACE_S = 1; from velo.cli import main; main()"
+    argv = [sys.executable, "-c", code, "run", "-n", "1", "true"]
+    if by == "timeout":
+        argv = ["timeout", "600", *argv]  # A signal that it gets it gives to its group, too.
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          process_group=0) as job:  # fmt: skip
+        pids = Path(f"{notes}.pids")
+        deadline = time.monotonic() + 20
+        while not (pids.exists() and len(pids.read_text().split()) == 2):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        if by == "our group twice":
+            os.killpg(job.pid, signal.SIGTERM)
+            os.killpg(job.pid, signal.SIGTERM)
+        else:
+            job.send_signal(signal.SIGTERM)
+        _, err = job.communicate(timeout=20)
+    assert "did not end within 1 s of a signal" in err
+    assert notes.read_text().split() == [str(int(signal.SIGTERM))]
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert not [pid for pid in started if (found := watch.stat(pid)) and found.state != "Z"]
+    assert not list((tree / "shm").iterdir())
+
+
+def test_what_mpirun_leaves_behind_at_a_signal_is_ended(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid_file = tree / "pid"
+    job = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: os._exit(7))\n"
+        "if os.fork() == 0:\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    os.setsid()\n"
+        f"    open({str(pid_file)!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
+        "time.sleep(60)\n"
+    )
+    (tree / "job.py").write_text(job)
+    monkeypatch.setenv("FAKE_JOB", f"exec {sys.executable} {tree}/job.py")
+    monkeypatch.setenv("PYTHONPATH", str(TOOLS))
+    argv = [sys.executable, "-m", "velo", "run", "-n", "1", "true"]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as running:
+        deadline = time.monotonic() + 20
+        while not (pid_file.exists() and pid_file.read_text().endswith("\n")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=20) == 7
+    found = watch.stat(int(pid_file.read_text()))
+    assert found is None or found.state == "Z"
+
+
 def test_print_shows_the_command_and_runs_nothing(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,11 +3,13 @@
 
 import contextlib
 import ctypes
+import math
 import os
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,10 @@ from velo.runtime.hosts import Hosts
 
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What mpirun has to end its ranks after a signal.
+END_GRACE_S = 10.0
 # An exit code is this much and the signal; a rank that is killed may not have had the time.
 DEATH_BY_SIGNAL = 128
 # A shell makes one for each job.
@@ -82,20 +87,28 @@ def complete(launch: Launch) -> int:
 
 def start(launch: Launch, ports: watch.PortWatch) -> int:
     """Run to the end; the exit code, 128 + n for a death by signal n."""
-    # Signals are taken one by one: whether a signal came from the terminal, and so has reached
-    # mpirun too, can be told only that way. A second one would make mpirun leave its ranks behind.
+    # A second signal would make mpirun leave its ranks behind, or hang in its handler: it gets the
+    # first one, once. In a terminal's foreground it has to be in our process group, and so has got
+    # what the terminal sends; elsewhere it has one of its own, since `timeout` and others signal
+    # all of ours.
+    apart = not _is_in_foreground()
+    # Signals are taken one by one: whether one came from the terminal can be told only that way.
     signals = {*FORWARDED, signal.SIGCHLD}
     old = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    before = set(watch.children(os.getpid()))
     try:
         process = subprocess.Popen(
             launch.argv,
             env={**os.environ, **launch.env},
             preexec_fn=lambda: _become(old),
+            process_group=0 if apart else None,
         )
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
         raise VeloError(f"cannot start {launch.argv[0]}: {error.strerror}") from error
-    interrupted = False
+    ending = 0
+    give_up = math.inf
     ranks = watch.RankWatch(process.pid, launch.rank_depth)
     try:
         while process.poll() is None:
@@ -105,30 +118,48 @@ def start(launch: Launch, ports: watch.PortWatch) -> int:
             if got is None or got.si_signo not in signals:
                 ports.look()
                 if trouble := ranks.look():
-                    end(process, ranks)
+                    ending = signal.SIGTERM
+                    _end(process)
                     raise VeloError(f"{trouble}; the job was ended")
-                continue
-            if got.si_signo == signal.SIGCHLD:
-                continue
-            interrupted |= got.si_signo == signal.SIGINT
-            if got.si_code <= 0:  # From kill(), to us alone.
-                process.send_signal(got.si_signo)
+            elif got.si_signo != signal.SIGCHLD and not ending:
+                ending = got.si_signo
+                give_up = time.monotonic() + END_GRACE_S
+                if apart or got.si_code <= 0:  # From kill(), to us alone.
+                    process.send_signal(ending)
+            if time.monotonic() > give_up:
+                watch.end_all(process.pid)
+                print(f"velo: {launch.argv[0]} did not end within {END_GRACE_S:.0f} s of a signal, "
+                      "and was killed with its ranks", file=sys.stderr)  # fmt: skip
+                return DEATH_BY_SIGNAL + ending
     finally:
+        if ending:
+            process.wait()
+            # What mpirun has left behind is our child now.
+            for pid in set(watch.children(os.getpid())) - before:
+                watch.end_all(pid)
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
-    if interrupted:
+    if ending == signal.SIGINT:
         return EXIT_INTERRUPTED
     return process.returncode if process.returncode >= 0 else DEATH_BY_SIGNAL - process.returncode
 
 
-def end(process: subprocess.Popen[bytes], ranks: watch.RankWatch) -> None:
-    """End a job whose launcher hangs."""
-    ranks.kill()
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a job whose launcher hangs: the ranks first."""
+    for rank in watch.children(process.pid):
+        watch.end_all(rank)
     process.terminate()
     try:
         process.wait(helpers.STOP_GRACE_S)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        watch.end_all(process.pid)
+
+
+def _is_in_foreground() -> bool:
+    """Does the terminal that we read from send its signals to us?"""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _become(signals: set[int | signal.Signals]) -> None:

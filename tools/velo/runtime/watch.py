@@ -83,16 +83,6 @@ class RankWatch:
         self._looks = {key: self._looks.get(key, 0) + 1 for key in signs}
         return next((signs[key] for key, n in self._looks.items() if n > DEAD_LOOKS_MAX), "")
 
-    def kill(self) -> None:
-        """End the ranks, each with what it has started."""
-        for rank in (child for pid in self._launchers() for child in children(pid)):
-            # mpirun gives each rank a process group.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                if os.getpgid(rank) == rank:
-                    os.killpg(rank, signal.SIGKILL)
-                else:
-                    os.kill(rank, signal.SIGKILL)
-
     def _launchers(self) -> list[int]:
         pids = [self._pid]
         for _ in range(self._depth - 1):
@@ -167,6 +157,19 @@ def _address(text: str) -> bytes:
     """An address as the kernel shows it: words of four bytes, each as the processor has it."""
     words = (int(text[at : at + 8], 16) for at in range(0, len(text), 8))
     return b"".join(word.to_bytes(4, sys.byteorder) for word in words)
+
+
+def end_all(pid: int) -> None:
+    """Kill a process with all that it has started, and what those start meanwhile."""
+    found = [pid]
+    for parent in found:  # It grows.
+        # A stopped process starts no others.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(parent, signal.SIGSTOP)
+        found += children(parent)
+    for each in found:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(each, signal.SIGKILL)
 
 
 def children(pid: int) -> list[int]:
