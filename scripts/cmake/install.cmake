@@ -55,6 +55,10 @@ if(VELO_BUILD_BENCH)
             COMPONENT tools PATTERN __pycache__ EXCLUDE
             REGEX "vm/guest/[a-z]+$" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
                                       GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    # For `module load velo`.
+    configure_file(scripts/cmake/module.in ${PROJECT_BINARY_DIR}/install/module @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/install/module RENAME ${PROJECT_VERSION}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/velo COMPONENT tools)
     # `velo paper` and `velo predict` need the simulator.
     if(VELO_BUILD_SIM)
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/papers DESTINATION ${CMAKE_INSTALL_DATADIR}/velo

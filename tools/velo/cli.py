@@ -19,7 +19,7 @@ from velo.cluster import sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
 from velo.measure import bench, netpipe, perf
 from velo.report import report
-from velo.runtime import clean, info, run, top
+from velo.runtime import clean, env, info, run, top
 from velo.vm import vm
 
 try:
@@ -40,7 +40,7 @@ class Group(NamedTuple):
 
 # In the order of --help and the man page.
 GROUPS = (
-    Group("Run", (run,), "velo run -n 2 ./my-mpi-program"),
+    Group("Run", (run, env), "velo run -n 2 ./my-mpi-program"),
     Group("Look", (info, top, clean), "velo top --domain my-service"),
     Group("Measure", (perf, netpipe, bench, report),
           "velo perf suite --json run.json && velo report run.json"),
@@ -56,6 +56,8 @@ EXAMPLES = (
     ("velo perf --listen", "In one container; and in another one, or another shell:"),
     ("velo perf latency --connect --sizes 8,1k", "Measure between the two."),
     ("velo run -n 2 NPopenmpi -u 65536 -o /dev/null", "Run NetPIPE, unchanged, over velo."),
+    ("velo env",
+     'See what eval "$(velo env)" sets, so that plain mpirun, srun and mpiexec use velo.'),
     ("velo run -n 4 --hostfile hosts ./my-mpi-program",
      "Run a program on several hosts: shared memory inside each, libfabric between them."),
     ("velo top --domain my-service", "Watch what the ports of a domain do; Ctrl-C ends it."),

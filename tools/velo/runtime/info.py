@@ -13,9 +13,9 @@ def register(commands: Any) -> None:
     """The command line of `velo info`."""
     parser = commands.add_parser(
         "info",
-        help="show engine, machine, segments and versions",
-        description="Show the library's version, its engine, the machine, and the ports and rings "
-        "that are open in a domain.",
+        help="show engine, machine, MPIs, segments and versions",
+        description="Show the library's version, its engine, the machine, each MPI in PATH and "
+        "which part of velo serves it, and the ports and rings that are open in a domain.",
         allow_abbrev=False,
     )
     which = parser.add_mutually_exclusive_group()
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     """`velo info`."""
     # Cost: subprocess is slow to import.
     from velo import display
-    from velo.runtime import environment, leftovers, ports, tables
+    from velo.runtime import environment, leftovers, ports, served, tables
 
     if args.config:
         if args.json:
@@ -52,11 +52,16 @@ def run(args: argparse.Namespace) -> None:
     found = ports.look(args.domain)
     if args.all:
         found["domains"] = leftovers.look()
+    mpis = list(served.look())
     if args.json:
+        found["mpis"] = [mpi.to_json() for mpi in mpis]
         print(json.dumps(found, indent=1))
         return
     console = display.Console()
     console.print(tables.facts_table(found))
+    console.print()
+    for line in tables.mpi_lines(mpis):
+        console.print(line)
     if args.all:
         console.print()
         console.print(tables.domains_table(found["domains"]) if found["domains"] else "no domain")

@@ -77,11 +77,11 @@ def parameters(chosen: Mapping[str, str], given: Iterable[str], option: str = "-
     ]
 
 
-def quiet(mpirun: str) -> dict[str, str]:
+def quiet(mpirun: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What keeps PMIx from our components: Open MPI 5's mpirun hands it their folder, and it
     complains of each file there. It gets its own folder, beside its library."""
     name = f"PMIX_MCA_{COMPONENT_PATH}"
-    if name in os.environ:
+    if env.get(name):
         return {}
     found = next(
         (path for name, path in loader.libraries(mpirun).items() if name.startswith("libpmix.so")),

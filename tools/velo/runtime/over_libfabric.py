@@ -155,6 +155,12 @@ def why_unused(mpi: Mpi) -> str:
     )
 
 
+def lacks_libfabric(launcher: str) -> bool:
+    """Does an MPICH say that it was built for UCX alone?"""
+    devices = re.findall(r"--with-device=(ch\d:\w+)", version_text(launcher))
+    return bool(devices) and "ch4:ofi" not in devices
+
+
 def _preload(mpi: Mpi) -> dict[str, str]:
     """What ranks load first; a setting of the user's, an empty one too, stays."""
     if not mpi.preload or "LD_PRELOAD" in os.environ:

@@ -2,7 +2,7 @@
 """Tables of a machine, its domains and their ports, for the terminal."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from velo import units
@@ -11,6 +11,7 @@ from velo.results import machine
 from velo.runtime.environment import GROUPS, unknown
 from velo.runtime.leftovers import Domain
 from velo.runtime.ports import COUNTERS, Rates
+from velo.runtime.served import Served
 
 # Column -> the counters that it adds up.
 TOTALS = {
@@ -58,6 +59,19 @@ def _ports_screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool) ->
     more: list[Shown] = ["", peers_table(found)] if peers else []
     legend = (paint(line, "dim") for line in LEGEND.split("\n"))
     return [head, ports_table(found, rate), *legend, *more]
+
+
+def mpi_lines(found: Sequence[Served]) -> list[Shown]:
+    """A line for each MPI: what serves it, or what is missing."""
+    lines: list[Shown] = []
+    for each in found:
+        served = f"over {each.by}" if each.by else "not served"
+        more = f": {each.why}" if each.why else ""
+        lines.append(f"{each.mpi}, {each.mpi.launcher}: {served}{more}")
+    return lines or [
+        "no MPI in PATH: 'apt-get install openmpi-bin libopenmpi-dev' (Debian) and then 'make "
+        "build' is one way to have one over velo"
+    ]
 
 
 def kept(port: dict[str, Any]) -> str:
