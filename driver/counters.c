@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Counters and errors of node and function, each a file in /sys/class/velo/veloN/counters, named
  * as ethtool -S names those of a network card. They count modulo a power of two.

@@ -122,9 +122,9 @@ EXAMPLE_LINES_MAX = {".c": 70, ".cc": 70, ".rs": 70, ".py": 50}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 # What is, or may be, a part of Linux names its licence, too.
 SPDX_LINUX = {
-    "driver": "SPDX-License-Identifier: GPL-2.0 OR Apache-2.0",
+    "driver": "SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0",
     "spec/velo_card.h": (
-        "SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Apache-2.0"
+        "SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR Apache-2.0"
     ),
 }
 SPDX_WITHIN_LINES = 3

@@ -50,7 +50,7 @@ FORMAT = "1"  # Another one makes all that is kept void.
 
 # What a step may do without: patterns of paths, in which * matches any part of a path, / too.
 SETS = {
-    "pages": ("docs/*", "*.md", "LICENSE*", "CITATION.cff"),
+    "pages": ("docs/*", "*.md", "LICENSES/*", "REUSE.toml", "CITATION.cff"),
     # What a step does is part of its key in any case.
     "front-door": ("Makefile", ".ci/*"),
     "proofs": ("rtl/*/formal/*", "rtl/*/mutants.toml"),

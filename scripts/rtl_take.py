@@ -77,7 +77,7 @@ def take(block: str, folder: Path, top: str | None) -> list[str]:
     target.mkdir(parents=True)
     for path in [*headers, *files]:
         shutil.copyfile(path, target / path.name)
-    shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
+    shutil.copyfile(ROOT / "LICENSES" / "Apache-2.0.txt", folder / "LICENSE")
     listed = [f"rtl/{path.name}" for path in files]
     (folder / "files.f").write_text("\n".join(["+incdir+rtl", *listed]) + "\n")
     (folder / "Bender.yml").write_text(

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Apache-2.0 */
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR Apache-2.0 */
 /*
  * What the driver of a card (driver/, velo.ko) and user space share. Layouts of ring, queue, pages
  * and descriptors are those of spec/velo.toml, registers those of spec/velo_regs.rdl.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Random calls to the driver by processes of one or two threads, killed now and then. They find no
  * error of the driver by what the calls return: the kernel must live through it, and nothing be

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * A process is killed at random points of what it does with a card: open, map, send, enter memory, put. After each,
  * nothing of it is left. Run by root in a guest with a card.

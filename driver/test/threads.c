@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Threads of a process withdraw what another one is just entering, by guessing its number. The
  * thread that enters gets a number that the table can have, and a kernel that checks itself finds
