@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the rules of the house that no compiler checks.
 
-Dependencies point one way (docs/ARCHITECTURE.md), atomics live in one file, every source file names
-its licence, an example stays short. Prints one line a violation and fails if there is any.
+Dependencies point one way (docs/internals/architecture.md), atomics live in one file, every source
+file names its licence, an example stays short. Prints one line a violation and fails if there is
+any.
 """
 
 import argparse
@@ -207,7 +208,7 @@ def check_includes(root: Path, file: Path, code: str) -> Iterator[tuple[int, str
         reached = area_of(target, MAY_INCLUDE)
         allowed = any(Path(reached).is_relative_to(one) for one in MAY_INCLUDE[area])
         if reached != area and not allowed and (str(file), str(target)) not in EXCEPTIONS:
-            yield line, f"{area} must not include {target}; see docs/ARCHITECTURE.md"
+            yield line, f"{area} must not include {target}; see docs/internals/architecture.md"
 
 
 def check_atomics(file: Path, text: str) -> Iterator[tuple[int, str]]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw which folder uses which, as found in the sources, into docs/ARCHITECTURE.md.
+"""Draw which folder uses which, as found in the sources, into docs/internals/architecture.md.
 
 Without --write, fail if the drawing there is another one, or if there is a circle. What follows
 from other arrows is left out.
@@ -21,7 +21,7 @@ from check_deps import (
     without_comments,
 )
 
-PAGE = Path("docs/ARCHITECTURE.md")
+PAGE = Path("docs/internals/architecture.md")
 # What no #include tells: packages made of the spec, models made of the hardware, a Python module
 # made of the headers.
 OTHERS = {"rtl": {"spec"}, "sim": {"rtl"}, "bindings": {"include"}}

@@ -139,7 +139,9 @@ def draw(changes: dict[str, list[tuple[int, int]]]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "rtl-message.svg")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=ROOT / "docs" / "pictures" / "eight-bytes.svg"
+    )
     args = parser.parse_args(argv)
     program = build(
         "node_pair",

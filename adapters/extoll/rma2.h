@@ -5,8 +5,8 @@
  * @example extoll_rma2.c
  *
  * For programs that were written for EXTOLL: they are compiled as they are, and linked with
- * `-lrma2`. A new program uses rma.h. `docs/extoll.md` says call by call what is the same and what
- * is not.
+ * `-lrma2`. A new program uses rma.h. `docs/guides/extoll.md` says call by call what is the same
+ * and what is not.
  *
  * A **port** is one context of this node, chosen as in velo2.h. Memory is **registered** and then
  * has a network logical address (NLA) for each byte, which peers name in their operations: a page's
@@ -843,8 +843,8 @@ RMA2_API uint32_t rma2_get_queue_size(RMA2_Port port);
 
 /**
  * Does nothing, and needs not: EXTOLL's hardware had a buffer between a program's stores and the
- * device, which this call emptied. Here there is none; docs/extoll.md says how operations make
- * progress.
+ * device, which this call emptied. Here there is none; docs/guides/extoll.md says how operations
+ * make progress.
  *
  * @param port  An open port.
  * @retval RMA2_SUCCESS       There is nothing to drain.

@@ -5,8 +5,8 @@
  * @example extoll_velo2.c
  *
  * For programs that were written for EXTOLL: they are compiled as they are, and linked with
- * `-lvelo2`. A new program uses velo.h. `docs/extoll.md` says call by call what is the same and
- * what is not.
+ * `-lvelo2`. A new program uses velo.h. `docs/guides/extoll.md` says call by call what is the same
+ * and what is not.
  *
  * A **port** is one context of this node, with one receive queue. A **connection** is the right to
  * send to one remote port; none of the two is more than a few words, which the caller keeps. A
@@ -180,7 +180,7 @@ VELO2_API velo2_vpid_t velo2_get_vpid(velo2_port_t *port);
  * @param tag  Delivered with the message.
  * @param mtt  The message type, 0 to 3; delivered with the message.
  * @retval VELO2_RET_SUCCESS       The message is in the receiver's queue. It is lost if the
- * receiver closes or dies before it takes it; a later send fails then, see docs/extoll.md.
+ * receiver closes or dies before it takes it; a later send fails then, see docs/guides/extoll.md.
  * @retval VELO2_RET_ERROR         con is NULL or not connected, or something else failed.
  * @retval VELO2_RET_INV_MSG       msg is NULL with a length above 0, or len is above the MTU.
  * @retval VELO2_RET_INV_MTT       mtt is above 3.

@@ -23,8 +23,8 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
 /**
  * From about this length on, fetching a message is faster than copying it through the ring, which
  * keeps the processors of both sides busy. Over a device the length is from NetPIPE on the
- * simulated cluster with its default settings; docs/notes-simulator.md has the figures, also those
- * of a faster clock.
+ * simulated cluster with its default settings; docs/performance/simulator.md has the figures, also
+ * those of a faster clock.
  */
 uint64_t rma_fetch_bytes_default(const struct velo_port *port);
 /** The same natively. */

@@ -38,7 +38,8 @@ PROGRAMS = {
 # It ends the job on purpose; what is about shared memory of all ranks.
 LEFT_OUT = ("ends_the_job", "fall_back_together")
 UNEVEN = "each_rank_puts_into_each_other"
-# So begin tests of dynamic windows; over several hosts without MPI_THREAD_MULTIPLE (docs/mpi.md).
+# So begin tests of dynamic windows; over several hosts without MPI_THREAD_MULTIPLE
+# (docs/guides/mpi.md).
 DYNAMIC = "memory_that_stays_attached_is_reached"
 
 

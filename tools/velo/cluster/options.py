@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> Any:
         metavar="FILE.toml",
         help="a file that describes cables, routes, clock and hosts; options given besides it come "
         "first. Its keys: the options from here to --host-ns, without dashes, then topology, "
-        "cables, routes (see docs/howto-simulate.md)",
+        "cables, routes (see docs/guides/simulate.md)",
     )
     parser.add_argument(
         "--clock-mhz",
