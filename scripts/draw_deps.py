@@ -1,14 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw which folder uses which, as found in the sources, into docs/internals/architecture.md.
+"""Find which folder uses which, in the sources. docs/pictures/draw.py draws it.
 
-Without --write, fail if the drawing there is another one, or if there is a circle. What follows
-from other arrows is left out.
+A circle is an error. What follows from other arrows is left out.
 """
 
-import argparse
-import re
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -21,12 +16,10 @@ from check_deps import (
     without_comments,
 )
 
-PAGE = Path("docs/internals/architecture.md")
 # What no #include tells: packages made of the spec, models made of the hardware, a Python module
 # made of the headers.
 OTHERS = {"rtl": {"spec"}, "sim": {"rtl"}, "bindings": {"include"}}
 LEFT_OUT = ("tests", "tests/conformance", "tests/dimmnet", "sim/test", "adapters/libfabric/test")
-BLOCK = re.compile(r"```mermaid\n.*?```", re.DOTALL)
 
 
 def _whole(file: Path, area: str) -> str:
@@ -64,37 +57,12 @@ def reach(uses: dict[str, set[str]], area: str, seen: tuple[str, ...] = ()) -> s
     return found
 
 
-def draw(root: Path) -> str:
-    """The drawing: one arrow a line, from the folder that uses to the one that is used."""
+def arrows(root: Path) -> dict[str, set[str]]:
+    """For each area those that it uses directly, without what follows from others."""
     uses = find_uses(root)
-    areas = sorted({*uses, *(other for others in uses.values() for other in others)})
-    lines = ["```mermaid", "flowchart TD"]
-    lines += [f'    {area.replace("/", "_")}["{area}"]' for area in areas]
+    areas = {*uses, *(other for others in uses.values() for other in others)}
+    found = {}
     for area in areas:
         direct = uses.get(area, set())
-        implied = {far for other in direct for far in reach(uses, other, (area,))}
-        lines += [
-            f"    {area.replace('/', '_')} --> {other.replace('/', '_')}"
-            for other in sorted(direct - implied)
-        ]
-    return "\n".join([*lines, "```"])
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the drawing into the page")
-    write = parser.parse_args().write
-    root = Path(__file__).parents[1]
-    page = root / PAGE
-    text = page.read_text(encoding="utf-8")
-    drawn = BLOCK.sub(lambda _: draw(root), text, count=1)
-    if write:
-        page.write_text(drawn, encoding="utf-8")
-    elif drawn != text or not BLOCK.search(text):
-        print(f"{PAGE}: the drawing is of another tree; run scripts/draw_deps.py --write")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        found[area] = direct - {far for other in direct for far in reach(uses, other, (area,))}
+    return found
