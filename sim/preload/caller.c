@@ -14,9 +14,7 @@ struct known {
     enum caller who;
 };
 
-/* Initial-exec: the C library allocates other thread-local data when it is first used, and
- * malloc() itself looks here. */
-static __thread struct known known[1 << KNOWN_LOG2] __attribute__((tls_model("initial-exec")));
+static __thread struct known known[1 << KNOWN_LOG2];
 
 /* How the names of files begin. The first name that fits decides. */
 static enum caller name_to_caller(const char *name)
