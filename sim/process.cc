@@ -126,6 +126,18 @@ std::set<int> descendants(int of)
     return below;
 }
 
+bool is_alive(char state) { return state && state != 'Z' && state != 'X'; }
+
+bool any_thread(int pid, bool (*is)(char state))
+{
+    std::error_code error;
+    std::filesystem::directory_iterator task("/proc/" + std::to_string(pid) + "/task", error);
+    for (; !error && task != std::filesystem::directory_iterator(); task.increment(error))
+        if (is(thread_state(pid, std::atoi(task->path().filename().c_str()))))
+            return true;
+    return false;
+}
+
 bool reached(ssize_t moved, size_t bytes, int pid)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
@@ -182,19 +194,13 @@ bool process_is_alive(int pid)
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return false;
     char state = parse_stat(first_line("/proc/" + std::to_string(pid) + "/stat")).state;
-    return state && state != 'Z' && state != 'X';
+    // The state is the main thread's, which may end before the others.
+    return state == 'Z' ? any_thread(pid, is_alive) : is_alive(state);
 }
 
 bool process_goes_on(int pid)
 {
-    std::error_code error;
-    std::filesystem::directory_iterator task("/proc/" + std::to_string(pid) + "/task", error);
-    for (; !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
-        char state = thread_state(pid, std::atoi(task->path().filename().c_str()));
-        if (state == 'R' || state == 'D')
-            return true;
-    }
-    return false;
+    return any_thread(pid, [](char state) { return state == 'R' || state == 'D'; });
 }
 
 uint64_t process_computed_ns(int pid)
