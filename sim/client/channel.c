@@ -157,9 +157,12 @@ static bool is_of_program(enum sim_op op)
 int sim_submit(struct sim_channel *channel, enum sim_op op)
 {
     int saved = errno;
+    uint64_t uncharged_ps = 0;
     if (is_of_program(op)) {
         charge_computing(channel, area->compute_ps);
         sim_channel_catch_up(channel);
+    } else if (area->compute_permille) {
+        uncharged_ps = computed_ps() - counted_ps; /* The next call of the program pays. */
     }
     channel->call.op = (uint32_t)op;
     uint32_t tid = (uint32_t)channel->tid;
@@ -168,7 +171,7 @@ int sim_submit(struct sim_channel *channel, enum sim_op op)
     (void)futex(&area->calls, FUTEX_WAKE, 1, NULL);
     wait_for_turn(channel, tid);
     if (area->compute_permille)
-        counted_ps = computed_ps();
+        counted_ps = computed_ps() - uncharged_ps;
     errno = saved;
     return channel->call.status;
 }

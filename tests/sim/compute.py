@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of computing in virtual time: nothing, a constant, or its processor time.
 
-compute.py VELO API_PERF
+compute.py VELO API_PERF BUSY
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-VELO, PROGRAM = sys.argv[1:3]
+VELO, PROGRAM, BUSY = sys.argv[1:4]
 CALL_NS = 100
 
 
@@ -41,3 +41,11 @@ assert half_round_trip("--compute", f"call:{CALL_NS}") == dear
 measured = half_round_trip("--compute", "measured:10")
 print(f"10 times the processor time {measured}")
 assert measured[0] > free[0] and measured[2] > 0
+
+# A call that costs nothing, such as that which registers memory for a long message, drops no computing.
+for size in ("8", "65536"):
+    argv = [VELO, "sim", "-n", "2", "--compute", "measured:1", "--", BUSY, size]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
+    computed_us, took_us = map(float, done.stdout.split())
+    print(f"{size} bytes: computed for {computed_us} us of {took_us} us")
+    assert took_us > 0.9 * computed_us > 0
