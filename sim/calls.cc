@@ -96,16 +96,23 @@ int32_t Calls::open_port(Thread &thread)
     return SIM_OK;
 }
 
-int32_t Calls::store(const Thread &thread, uint64_t time_ps)
+int32_t Calls::store(Thread &thread, uint64_t time_ps)
 {
-    const auto &store = thread.call.store;
+    auto &store = thread.call.store;
     if (!cluster_.hosts(store.node))
         return SIM_ERR_NODE;
     if (store.len_words < 1 || store.len_words > std::size(store.line))
         return SIM_ERR_CALL;
+    if (std::exchange(thread.tries_again, false)) {
+        uint64_t before = std::exchange(store.arrivals, inboxes_.look(thread.pid, time_ps));
+        if (store.arrivals != before)
+            return SIM_AGAIN;
+    }
     unsigned node = static_cast<unsigned>(store.node);
-    if (!cluster_.node(node).store_fits())
+    if (!cluster_.node(node).store_fits()) {
+        thread.tries_again = store.period_ps != 0;
         return SIM_AGAIN;
+    }
     HostAccess access;
     access.addr = store.address;
     access.words = static_cast<uint8_t>(store.len_words);

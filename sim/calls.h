@@ -62,7 +62,7 @@ class Calls
     void suspend(Thread &thread);
     static void go_on(Thread &thread);
     int32_t open_port(Thread &thread);
-    int32_t store(const Thread &thread, uint64_t time_ps);
+    int32_t store(Thread &thread, uint64_t time_ps);
     int32_t write_register(const Thread &thread, uint64_t time_ps);
     int32_t begin_read(Thread &thread, uint64_t time_ps, uint64_t node, uint64_t offset);
     int32_t poll(Thread &thread, uint64_t time_ps);

@@ -427,6 +427,15 @@ void Cluster::publish_until(uint64_t time_ps)
             node->publish_before(node->next_publish_cycle() + 1);
 }
 
+uint64_t Cluster::next_visible_ps() const
+{
+    uint64_t cycle = cycle_;
+    for (const Node *node : hosted_)
+        if (node)
+            cycle = std::min(cycle, node->next_publish_cycle());
+    return visible_ps(cycle);
+}
+
 uint64_t Cluster::bad_words() const
 {
     uint64_t sum = 0;

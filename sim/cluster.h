@@ -78,6 +78,8 @@ class Cluster
     bool is_barren(uint64_t since_cycle) const;
     // Put into memory what nodes wrote, as far as it has reached memory by that time.
     void publish_until(uint64_t time_ps);
+    // Nothing that nodes write can be seen before this time, but what is published.
+    uint64_t next_visible_ps() const;
 
     // --- accesses of the host, at a time not before the last cycle's end ---
     void store(unsigned node, uint64_t time_ps, HostAccess access);

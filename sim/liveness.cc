@@ -136,9 +136,10 @@ std::string describe(const Thread &thread)
     case State::kAside:
         return text + "has the turn and sleeps in " + thread_sleeps_in(thread.pid, thread.tid);
     case State::kOutside:
-        return text + "is outside of the cluster, in " + thread_sleeps_in(thread.pid, thread.tid);
+        return text + "waits in a fence of the launcher (MPI_Finalize, MPI_Init, …), in " +
+               thread_sleeps_in(thread.pid, thread.tid);
     case State::kCameBack:
-        return text + "is back and waits for others who are outside";
+        return text + "has left a fence of the launcher and waits for those who are in it";
     default:
         text += op_name(thread.call.op);
         if (thread.call.op == SIM_POLL)

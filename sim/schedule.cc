@@ -19,8 +19,10 @@ constexpr uint64_t kSettleCycles = 16;
 
 constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
+// Each takes as long as the machine needs to let the thread run: a busy one gets more time.
+constexpr unsigned kReleasesUntilError = 100;
 constexpr unsigned kStepsAtATime = 20000;
-constexpr unsigned kWaitsUntilCheck = 4096;
+constexpr unsigned kWaitsUntilCheck = 4096, kTriesUntilCheck = 65536;
 constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
 
 // The time of the first poll that is not before `seen_ps`.
@@ -140,7 +142,7 @@ void Schedule::take_call(unsigned channel)
         thread.time_ps = std::max(thread.time_ps, cluster_.clock().start_ps(cluster_.cycle()));
         cards_since_ = cluster_.cycle();
     }
-    thread.begun = thread.late = false;
+    thread.begun = thread.late = thread.tries_again = false;
     wake_sleepers(thread.pid);
     if (call.op == SIM_DETACH) {
         free_channel(channel);
@@ -418,6 +420,13 @@ void Schedule::answer(unsigned channel)
     int32_t status = calls_.carry_out(thread, time_ps);
     if (calls_.take_urgent_ports())
         settle_ports();
+    if (thread.tries_again) {
+        thread.event_ps = time_ps + thread.call.store.period_ps;
+        // The one that would make room may have died.
+        if (++tries_ % kTriesUntilCheck == 0)
+            liveness_.check();
+        return;
+    }
     if (thread.call.op != SIM_POLL || status != SIM_AGAIN)
         idle_ = false;
     if (thread.state != State::kCalling || thread.ticket)
@@ -436,12 +445,22 @@ void Schedule::reply(unsigned channel, int32_t status)
     thread.call.time_ps = thread.time_ps;
     thread.call.computed_ps = 0;
     area_.channel(channel).call = thread.call;
+    area_.channel(channel).seen = thread.attached ? inboxes_.seen(thread.pid) : 0;
+    area_.channel(channel).blind_ps = thread.attached ? blind_ps(thread.pid) : 0;
     thread.state = State::kRunning;
     thread.since = thread.started = last_progress_ = RealClock::now();
     thread.slept = false;
     thread.ran_ns = 0;
     area_.show_now(now_ps_);
     area_.give_turn(channel, SIM_TURN_PROCESS);
+}
+
+// No process sees anything new before this time.
+uint64_t Schedule::blind_ps(int pid)
+{
+    if (cards_.any())
+        return 0;
+    return std::min(inboxes_.next_ps(pid), cluster_.next_visible_ps());
 }
 
 // All threads wait for a message and none can come: let one go on, which may look at something
@@ -453,18 +472,24 @@ bool Schedule::release_idle()
         throw JobError("everybody waits for a register's value and none is under way:\n" +
                        describe(threads_));
     auto now = RealClock::now();
-    bool others =
+    bool outside = anyone(threads_, State::kOutside);
+    bool unseen =
         cards_.any() || std::any_of(threads_.begin(), threads_.end(), [](const Thread &thread) {
-            return thread.state == State::kOutside ||
-                   (thread.state == State::kAside && !thread.late);
+            return thread.state == State::kAside && !thread.late;
         });
-    if (others && now - last_progress_ < kOutsideUntilRelease)
+    if ((outside || unseen) && now - last_progress_ < kOutsideUntilRelease)
         return false;
     if (!idle_) {
         idle_ = true;
         idle_since_ = now;
-    } else if (!others && now - idle_since_ > kIdleUntilError) {
+        releases_ = 0;
+    } else if (!outside && !unseen && now - idle_since_ > kIdleUntilError) {
         throw JobError("everybody waits for messages and none is under way:\n" +
+                       describe(threads_));
+    } else if (outside && !unseen && ++releases_ > kReleasesUntilError) {
+        // A fence ends when all ranks have come to it, and those in the cluster do not.
+        throw JobError("ranks wait for messages and none is under way, others have come to "
+                       "MPI_Finalize or another fence:\n" +
                        describe(threads_));
     }
     Thread &thread = threads_[static_cast<unsigned>(lowest)];

@@ -76,9 +76,10 @@ class Schedule
     uint32_t calls_seen_ = 0;
     RealTime last_progress_, idle_since_;
     bool idle_ = false;
+    unsigned releases_ = 0; // while it was idle
     // Since this cycle no thread waits for a time, and nothing has come; UINT64_MAX: a thread does.
     uint64_t barren_from_ = UINT64_MAX;
-    unsigned waits_ = 0;
+    unsigned waits_ = 0, tries_ = 0;
     uint64_t cards_since_ = 0; // the cycle in which something last came from a guest or a thread
 
     // --- taking calls ---
@@ -108,6 +109,7 @@ class Schedule
     // --- answers ---
     void answer(unsigned channel);
     void reply(unsigned channel, int32_t status);
+    uint64_t blind_ps(int pid);
     bool release_idle();
 
     // --- threads that ended ---

@@ -50,6 +50,7 @@ struct Thread {
     uint64_t runs = 0;
     uint64_t computed_ns = 0; // of its process, when others were last seen to compute for it
     uint64_t ran_ns = 0;      // its processor time at the first look since its call; 0: no look yet
+    bool tries_again = false; // its store, in each period of the call
     bool noted = false;       // it has computed for long, and the user was told
     bool slept = false;
     bool begun = false; // was started, and has done nothing but attach

@@ -45,7 +45,7 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 7u
+#define SIM_AREA_VERSION 8u
 
 #define SIM_CHANNELS_MAX 1024u
 #define SIM_CONTEXTS 256u
@@ -153,12 +153,15 @@ struct sim_call {
             uint64_t context;
         } port_close;
         /** One posted write of whole words to the node's window. Returns when the store has left
-         *  the processor. SIM_AGAIN: the way to the node is full; nothing was written.
-         *  SIM_ERR_NODE, SIM_ERR_CALL. */
+         *  the processor. SIM_AGAIN: the way to the node is full; nothing was written. With a
+         *  period the caller looks and tries again in each of them, until the line is written, or
+         *  a look finds something: SIM_AGAIN. SIM_ERR_NODE, SIM_ERR_CALL. */
         struct {
             uint64_t node;
             uint64_t address;   /**< Layout `window`. */
             uint64_t len_words; /**< 1 to 8. */
+            uint64_t period_ps; /**< From one try to the next; 0: one try. */
+            uint64_t arrivals;  /**< As in `poll`, of the looks between tries. */
             uint64_t line[8];
         } store;
         /** A posted write to one register. Never SIM_AGAIN. SIM_ERR_NODE. */
@@ -260,6 +263,9 @@ struct sim_channel {
     /** Of a SIM_SLEEP: the clock of the thread that has woken this one; 0: nobody has. The one word
      *  that another thread of the process may write, as long as it has its own turn. */
     uint64_t woken_ps;
+    /** Of the simulator's answer: so much the process had seen when it last looked, and a look
+     *  before this time [ps] finds no more, in rings or in memory. */
+    uint64_t seen, blind_ps;
     /* The process's own: */
     uint64_t place;    /**< What the thread waits for; 0: no other thread. */
     uint64_t since_ps; /**< Since when. */

@@ -61,15 +61,28 @@ static inline int sim_port_close(struct sim_channel *channel, uint64_t node, uin
     return sim_submit(channel, SIM_PORT_CLOSE);
 }
 
-/** `len_words` is at most 8. */
-static inline int sim_store(struct sim_channel *channel, uint64_t node, uint64_t address,
-                            const uint64_t *line, uint32_t len_words)
+/** Try in each period. `len_words` is at most 8. `arrivals`: as of sim_look(). */
+static inline int sim_store_until(struct sim_channel *channel, uint64_t node, uint64_t address,
+                                  const uint64_t *line, uint32_t len_words, uint64_t period_ps,
+                                  uint64_t *arrivals)
 {
     channel->call.store.node = node;
     channel->call.store.address = address;
     channel->call.store.len_words = len_words;
+    channel->call.store.period_ps = period_ps;
+    channel->call.store.arrivals = *arrivals;
     memcpy(channel->call.store.line, line, len_words * sizeof *line);
-    return sim_submit(channel, SIM_STORE);
+    int status = sim_submit(channel, SIM_STORE);
+    *arrivals = channel->call.store.arrivals;
+    return status;
+}
+
+/** Try once. */
+static inline int sim_store(struct sim_channel *channel, uint64_t node, uint64_t address,
+                            const uint64_t *line, uint32_t len_words)
+{
+    uint64_t arrivals = 0;
+    return sim_store_until(channel, node, address, line, len_words, 0, &arrivals);
 }
 
 static inline int sim_register_write(struct sim_channel *channel, uint64_t node, uint64_t offset,

@@ -55,12 +55,29 @@ static uint64_t joined_until_ps(const struct sim_channel *channel)
     return is_repeatable ? SIM_NEVER : channel->call.time_ps + JOINED_PS;
 }
 
+/* The cost of computing between two calls is charged for calls that are made. */
+static bool calls_cost_nothing(const struct sim_area *area)
+{
+    return area->compute_ps == 0 && area->compute_permille == 0;
+}
+
+/* What has come until then was there when the simulator last answered, and it said so. */
+static bool finds_nothing(const struct sim_channel *channel)
+{
+    return channel->call.time_ps < channel->blind_ps && channel->seen == arrivals &&
+           calls_cost_nothing(sim_channel_area());
+}
+
 void sim_poll_once(void)
 {
     struct sim_channel *channel = sim_channel_self();
     if (is_outside && ++polls_outside <= POLLS_OUTSIDE)
         return;
     sim_channel_charge(channel, sim_channel_area()->poll_ps);
+    if (!is_outside && polls_in_vain < POLLS_BEFORE_WAIT && finds_nothing(channel)) {
+        end_poll(channel, SIM_AGAIN);
+        return;
+    }
     /* What the caller does between two polls in vain is the same each time. */
     uint64_t period_ps = channel->call.time_ps - polled_ps;
     bool is_joined = polls_in_vain >= POLLS_BEFORE_WAIT;
@@ -79,10 +96,22 @@ void sim_poll_until(uint64_t deadline_ps)
 /* ---- what the thread does between its polls ----------------------------------------------------
  */
 
-void sim_poll_stores(void)
+int sim_poll_store(uint32_t node, uint64_t address, const uint64_t *line, uint32_t len_words)
 {
-    is_outside = false;
-    polls_in_vain = tests_in_vain = 0;
+    struct sim_channel *channel = sim_channel_self();
+    const struct sim_area *area = sim_channel_area();
+    for (;;) {
+        is_outside = false;
+        polls_in_vain = tests_in_vain = 0;
+        uint64_t period_ps = calls_cost_nothing(area) ? area->poll_ps : 0;
+        int status = sim_store_until(channel, node, address, line, len_words, period_ps, &arrivals);
+        if (status != SIM_AGAIN)
+            return status;
+        if (period_ps)
+            end_poll(channel, SIM_OK);
+        else
+            sim_poll_once();
+    }
 }
 
 void sim_poll_napped(void) { polls_in_vain = 0; }

@@ -27,8 +27,10 @@ SIM_API void sim_poll_on_news(void (*take)(void));
 /** Take in what has come, without a poll. No time passes. */
 SIM_API void sim_poll_take_news(void);
 
-/** The thread stores to its node: it does not only poll, and is not outside. */
-SIM_API void sim_poll_stores(void);
+/** Store words of a line to a node's window. While the way there is full, the thread polls.
+ *  Returns when the store has left the processor; otherwise SIM_ERR_NODE, SIM_ERR_CALL. */
+SIM_API int sim_poll_store(uint32_t node, uint64_t address, const uint64_t *line,
+                           uint32_t len_words);
 /** The thread has taken a nap, or has found something: it does not only poll. */
 SIM_API void sim_poll_napped(void);
 /** The program asks whether something has come, and has other things to do if not. A program that

@@ -166,7 +166,8 @@ int calls()
         const uint64_t line[8] = {};
         expect(sim_store(raw, 5, 0, line, 1), SIM_ERR_NODE, "a store to no node");
         expect(sim_store(raw, 1, 0, line, 0), SIM_ERR_CALL, "a store of nothing");
-        raw->call.store = {.node = 1, .address = 0, .len_words = 9, .line = {}};
+        raw->call.store = {
+            .node = 1, .address = 0, .len_words = 9, .period_ps = 0, .arrivals = 0, .line = {}};
         expect(sim_submit(raw, SIM_STORE), SIM_ERR_CALL, "a store of nine words");
         raw->call.store.len_words = UINT64_MAX;
         expect(sim_submit(raw, SIM_STORE), SIM_ERR_CALL, "a store without end");

@@ -83,9 +83,7 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
 {
     struct sim_channel *channel = sim_channel_self();
     uint64_t window = velo_window_pack((uint32_t)address, (uint8_t)context->number, (uint8_t)unit);
-    sim_poll_stores();
-    if (sim_store(channel, context->node, window, line, len_words) == SIM_AGAIN)
-        return false;
+    (void)sim_poll_store((uint32_t)context->node, window, line, len_words);
     sim_channel_charge(channel, sim_channel_area()->gap_ps);
     return true;
 }
