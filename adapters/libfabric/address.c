@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fd.h"
+#include "../../lib/base/fd.h"
 #include "provider.h"
 
 #define MAGIC 0x6f6c6576u /* "velo" */

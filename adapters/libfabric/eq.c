@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/base/fd.h"
 #include "absent.h"
-#include "fd.h"
 #include "provider.h"
 
 #define EVENT_BYTES_MAX 256u

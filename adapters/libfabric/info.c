@@ -7,9 +7,9 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "../../lib/base/fd.h"
 #include "directory.h"
 #include "fabric.h"
-#include "fd.h"
 #include "older.h"
 #include "provider.h"
 

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/base/fd.h"
 #include "fabric.h"
-#include "fd.h"
 #include "provider.h"
 
 #define NODES 256

@@ -7,8 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../lib/base/fd.h"
 #include "fabric.h"
-#include "fd.h"
 #include "provider.h"
 
 /* No descriptor tells that a peer has died: so often a sleeper looks. It need not for messages. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file fd.h
- * @brief Descriptors of the library are never 0, 1 or 2.
+ * @brief Descriptors of velo are never 0, 1 or 2.
  *
- * Where a program has closed its standard files, their numbers go to who opens next. Whatever in
- * the program still prints would then write into a segment, or ring a socket of ours.
+ * If a program has closed its standard files, the next files that are opened get their numbers.
+ * Whatever in the program still prints would then write into a segment, or to a socket of ours.
+ *
+ * The library, the transports and the adapters all open files; each may include this header.
  */
 #ifndef VELO_BASE_FD_H
 #define VELO_BASE_FD_H

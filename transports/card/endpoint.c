@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "../common/fd.h"
+#include "../../lib/base/fd.h"
 #include "../common/hash.h"
 #include "card.h"
 

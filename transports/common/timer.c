@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fd.h"
+#include "../../lib/base/fd.h"
 
 int64_t timer_now_ns(void)
 {

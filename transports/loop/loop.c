@@ -18,8 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../../lib/base/fd.h"
 #include "../../lib/net/transport.h"
-#include "../common/fd.h"
 #include "../common/hash.h"
 #include "faults.h"
 

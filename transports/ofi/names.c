@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../common/fd.h"
+#include "../../lib/base/fd.h"
 #include "ofi.h"
 
 #define NAME_MAGIC UINT32_C(0x314E4F56) /* "VON1" */

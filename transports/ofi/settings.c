@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../common/fd.h"
+#include "../../lib/base/fd.h"
 
 #define TIMEOUT_MS_MIN 100
 #define TIMEOUT_MS_MAX 3600000

@@ -16,8 +16,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "../../../../lib/base/fd.h"
 #include "common/compat.h"
-#include "common/fd.h"
 
 /* Changes with the layout of shared memory and with every algorithm. */
 #define PROTOCOL 1u
