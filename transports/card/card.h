@@ -13,11 +13,11 @@
 #define VELO_CARD_CARD_H
 
 #include "../common/lines.h"
+#include "../common/patience.h"
 #include "../common/ports.h"
 #include "../common/timer.h"
 #include "../nic/host_io.h"
 #include "../nic/recombine.h"
-#include "settings.h"
 #include "wire.h"
 
 /** Most connections that this side is calling for. */
@@ -101,7 +101,7 @@ struct endpoint {
     struct port port; /* First. */
     const struct velo_transport_calls *calls;
     struct velo_endpoint_attr attr;
-    struct settings settings;
+    struct patience patience;
     uint64_t domain_hash;
     bool is_beside; /* A port that the library has opened beside the user's. */
     struct host_context context;
@@ -119,9 +119,8 @@ struct endpoint {
     uint32_t next_grave;
     int epoll;
     struct timer timer;
-    int64_t now_ns;  /* Of the last look. */
-    int64_t tick_ns; /* Time of the next tick. */
-    bool is_owing;   /* The node did not take something. */
+    int64_t now_ns; /* Of the last look. */
+    bool is_owing;  /* The node did not take something. */
 };
 
 /* ---- store.c: towards the node, and from it ---- */

@@ -75,11 +75,10 @@ static void bury(const struct conn *conn, uint32_t slots)
     struct endpoint *endpoint = conn->endpoint;
     struct grave *grave = &endpoint->graves[endpoint->next_grave++ % GRAVES];
     endpoint->slots += grave->slots;
-    *grave = (struct grave){
-        .address = conn->address,
-        .context_generation = conn->context_generation,
-        .slots = slots,
-        .ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns)};
+    *grave = (struct grave){.address = conn->address,
+                            .context_generation = conn->context_generation,
+                            .slots = slots,
+                            .ticks = patience_ticks(&endpoint->patience)};
 }
 
 void conn_end(struct conn *conn, int status, bool is_settled)
@@ -146,7 +145,7 @@ static bool is_gone(struct conn *conn)
 static void tick(struct conn *conn)
 {
     const struct endpoint *endpoint = conn->endpoint;
-    uint32_t ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns);
+    uint32_t ticks = patience_ticks(&endpoint->patience);
     int status = conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER;
     /* The library asks again as long as its caller wants to wait for one that may come. */
     if (conn->state == CONN_CALLING && conn->is_guessed)

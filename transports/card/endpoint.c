@@ -29,7 +29,7 @@ static int64_t period_ns(const struct endpoint *endpoint)
     if (endpoint->is_owing)
         return OWING_NS;
     bool is_alone = !endpoint->over;
-    int64_t period_ns = endpoint->settings.tick_ns;
+    int64_t period_ns = endpoint->patience.tick_ns;
     for (const struct conn *conn = endpoint->conns; conn; conn = conn->next) {
         is_alone = false;
         if (conn->state == CONN_CALLING && conn->pause_ns < period_ns)
@@ -67,16 +67,6 @@ static bool take(struct endpoint *endpoint)
     return store_take(endpoint) || any;
 }
 
-static void keep_time(struct endpoint *endpoint)
-{
-    endpoint->now_ns = timer_now_ns();
-    if (endpoint->now_ns < endpoint->tick_ns)
-        return;
-    timer_read(&endpoint->timer);
-    endpoint->tick_ns = endpoint->now_ns + endpoint->settings.tick_ns;
-    conns_tick(endpoint);
-}
-
 static bool card_progress(void *self)
 {
     struct endpoint *endpoint = self;
@@ -85,7 +75,9 @@ static bool card_progress(void *self)
         host_io->poll();
         any = take(endpoint);
     }
-    keep_time(endpoint);
+    endpoint->now_ns = timer_now_ns();
+    if (timer_has_ticked(&endpoint->timer, endpoint->now_ns, endpoint->patience.tick_ns))
+        conns_tick(endpoint);
     push(endpoint);
     conns_sweep(endpoint);
     return any;
@@ -278,7 +270,7 @@ static int card_open(const struct velo_endpoint_attr *attr,
     endpoint->calls = calls;
     endpoint->attr = *attr;
     endpoint->epoll = endpoint->timer.fd = -1;
-    int status = settings_read(&endpoint->settings, calls);
+    int status = patience_read(&endpoint->patience, "VELO_CARD_TIMEOUT_MS", calls);
     if (status == VELO_OK)
         status = open_context(endpoint);
     if (status == VELO_OK)

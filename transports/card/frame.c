@@ -113,62 +113,21 @@ void frame_acknowledge(struct conn *conn)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* The transport vouches for the sender: the hardware says which context it is. */
-static bool is_its_own(const struct conn *conn, const struct velo_frame *frame)
-{
-    struct velo_frame_open open;
-    if (frame->payload_bytes != sizeof open)
-        return false;
-    memcpy(&open, frame->payload, sizeof open);
-    return open.source == conn->peer && open.generation == conn->generation;
-}
-
-static void hand_over(struct conn *conn, const struct wire_envelope *envelope,
-                      const struct velo_frame *frame)
-{
-    struct endpoint *endpoint = conn->endpoint;
-    struct line *line = NULL;
-    if (frame->kind == WIRE_GONE) {
-        line_gone(&conn->lines, envelope);
-        return;
-    }
-    if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
-        if (is_its_own(conn, frame))
-            line = line_ring(&conn->lines, envelope);
-        else
-            refuse(endpoint);
-    } else {
-        line = line_find(&conn->lines, envelope);
-    }
-    if (line)
-        endpoint->calls->came(line->link, frame);
-}
-
 static void end_frame(struct conn *conn)
 {
-    struct wire_envelope envelope;
-    memcpy(&envelope, conn->in, sizeof envelope);
-    uint32_t words = velo_frame_words(envelope.kind);
-    struct velo_frame frame = {.kind = envelope.kind,
-                               .payload_bytes = envelope.payload_bytes,
-                               .payload = conn->in + sizeof envelope + (size_t)8 * words};
-    memcpy(frame.word, conn->in + sizeof envelope, (size_t)8 * words);
+    const struct wire_envelope *envelope = (const struct wire_envelope *)(const void *)conn->in;
+    const struct velo_frame frame = wire_frame(envelope);
     conn->in_len = conn->in_bytes = 0;
-    hand_over(conn, &envelope, &frame);
+    /* The hardware says which context the sender is. */
+    if (!lines_take(&conn->lines, conn->generation, envelope, &frame))
+        refuse(conn->endpoint);
 }
 
 /* The length of the frame that begins; 0: it is none. */
 static uint32_t read_length(const uint64_t *line, uint32_t words)
 {
-    struct wire_envelope envelope;
-    if (words < 3)
-        return 0;
-    memcpy(&envelope, line + 2, sizeof envelope);
-    bool is_known = (envelope.kind >= VELO_FRAME_OPEN && envelope.kind <= VELO_FRAME_CLOSE) ||
-                    envelope.kind == WIRE_GONE;
-    bool is_frame =
-        is_known && envelope.payload_bytes <= WIRE_PAYLOAD_BYTES && envelope.from_dialer <= 1;
-    return is_frame ? wire_frame_bytes(envelope.kind, envelope.payload_bytes) : 0;
+    return words < 3 ? 0
+                     : wire_length((const struct wire_envelope *)(line + 2), WIRE_PAYLOAD_BYTES);
 }
 
 /* False: there is something that is no frame. */

@@ -69,8 +69,8 @@ bool greeting_push(struct conn *conn)
     if (conn->owed == WIRE_HELLO) {
         conn->again_ns = timer_now_ns() + conn->pause_ns;
         conn->pause_ns *= 2;
-        if (conn->pause_ns > endpoint->settings.tick_ns)
-            conn->pause_ns = endpoint->settings.tick_ns;
+        if (conn->pause_ns > endpoint->patience.tick_ns)
+            conn->pause_ns = endpoint->patience.tick_ns;
     }
     conn->owed = 0;
     return true;

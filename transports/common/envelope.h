@@ -8,6 +8,7 @@
 #define VELO_TRANSPORT_ENVELOPE_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "../../lib/net/transport.h"
 
@@ -29,6 +30,29 @@ static inline uint32_t wire_frame_bytes(uint32_t kind, uint32_t payload_bytes)
 {
     return (uint32_t)sizeof(struct wire_envelope) + 8 * velo_frame_words(kind) +
            (payload_bytes + 7) / 8 * 8;
+}
+
+/** The length of the frame that begins with an envelope; 0: it is none, or its payload is too long.
+ */
+static inline uint32_t wire_length(const struct wire_envelope *envelope, uint32_t payload_bytes_max)
+{
+    bool is_known = (envelope->kind >= VELO_FRAME_OPEN && envelope->kind <= VELO_FRAME_CLOSE) ||
+                    envelope->kind == WIRE_GONE;
+    bool is_frame =
+        is_known && envelope->payload_bytes <= payload_bytes_max && envelope->from_dialer <= 1;
+    return is_frame ? wire_frame_bytes(envelope->kind, envelope->payload_bytes) : 0;
+}
+
+/** Read a frame, all of which lies behind its envelope. Its payload stays there. */
+static inline struct velo_frame wire_frame(const struct wire_envelope *envelope)
+{
+    const char *words = (const char *)(envelope + 1);
+    uint32_t words_bytes = 8 * velo_frame_words(envelope->kind);
+    struct velo_frame frame = {.kind = envelope->kind,
+                               .payload_bytes = envelope->payload_bytes,
+                               .payload = words + words_bytes};
+    memcpy(frame.word, words, words_bytes);
+    return frame;
 }
 
 #endif

@@ -109,7 +109,8 @@ static struct line *line_of(const struct lines *lines, const struct wire_envelop
     return line && line->use == envelope->use ? line : NULL;
 }
 
-void line_gone(struct lines *lines, const struct wire_envelope *envelope)
+/* The other side has hung up. */
+static void line_gone(struct lines *lines, const struct wire_envelope *envelope)
 {
     struct line *line = line_of(lines, envelope);
     if (!line)
@@ -121,13 +122,15 @@ void line_gone(struct lines *lines, const struct wire_envelope *envelope)
         (void)send_gone(line);
 }
 
-struct line *line_find(const struct lines *lines, const struct wire_envelope *envelope)
+/* The line that a frame is for; NULL: it is hung up, or was never there. */
+static struct line *line_find(const struct lines *lines, const struct wire_envelope *envelope)
 {
     struct line *line = line_of(lines, envelope);
     return line && line->link ? line : NULL;
 }
 
-struct line *line_ring(struct lines *lines, const struct wire_envelope *envelope)
+/* The other side has dialed. NULL: the library does not want the line. */
+static struct line *line_ring(struct lines *lines, const struct wire_envelope *envelope)
 {
     struct line_table *table = &lines->tables[false];
     if (envelope->line >= LINES_MAX || !grow(table, envelope->line))
@@ -143,6 +146,37 @@ struct line *line_ring(struct lines *lines, const struct wire_envelope *envelope
         return line;
     line_hang_up(line);
     return NULL;
+}
+
+/* The transport vouches for the sender of a connection. */
+static bool is_its_own(const struct lines *lines, uint32_t generation,
+                       const struct velo_frame *frame)
+{
+    struct velo_frame_open open;
+    if (frame->payload_bytes != sizeof open)
+        return false;
+    memcpy(&open, frame->payload, sizeof open);
+    return open.source == lines->peer && open.generation == generation;
+}
+
+bool lines_take(struct lines *lines, uint32_t generation, const struct wire_envelope *envelope,
+                const struct velo_frame *frame)
+{
+    struct line *line;
+    if (frame->kind == WIRE_GONE) {
+        line_gone(lines, envelope);
+        return true;
+    }
+    if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
+        if (!is_its_own(lines, generation, frame))
+            return false;
+        line = line_ring(lines, envelope);
+    } else {
+        line = line_find(lines, envelope);
+    }
+    if (line)
+        lines->calls->came(line->link, frame);
+    return true;
 }
 
 void lines_lose(struct lines *lines, int status)

@@ -60,12 +60,10 @@ struct lines {
 /** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
 int line_dial(struct lines *lines, struct velo_link *link, struct line **out);
 void line_hang_up(struct line *line);
-/** The line that a frame is for; NULL: it is hung up, or was never there. */
-struct line *line_find(const struct lines *lines, const struct wire_envelope *envelope);
-/** The other side has hung up. */
-void line_gone(struct lines *lines, const struct wire_envelope *envelope);
-/** The other side has dialed. NULL: the library does not want the line. */
-struct line *line_ring(struct lines *lines, const struct wire_envelope *envelope);
+/** Take a frame, of a peer that is this generation of its port, and hand it to the library. False:
+ * no correct peer sends it. */
+bool lines_take(struct lines *lines, uint32_t generation, const struct wire_envelope *envelope,
+                const struct velo_frame *frame);
 /** Send what is owed for lines. */
 void lines_push(struct lines *lines);
 /** All lines are lost. */

@@ -44,3 +44,12 @@ void timer_read(const struct timer *timer)
     if (timer->period_ns)
         (void)!read(timer->fd, &times, sizeof times);
 }
+
+bool timer_has_ticked(struct timer *timer, int64_t now_ns, int64_t tick_ns)
+{
+    if (now_ns < timer->tick_ns)
+        return false;
+    timer_read(timer);
+    timer->tick_ns = now_ns + tick_ns;
+    return true;
+}

@@ -14,6 +14,7 @@
 struct timer {
     int fd;            /* -1: there is none. */
     int64_t period_ns; /* 0: it stands. */
+    int64_t tick_ns;   /* Time of the next tick. */
 };
 
 /** Of CLOCK_MONOTONIC. */
@@ -25,5 +26,7 @@ void timer_close(struct timer *timer);
 void timer_set(struct timer *timer, int64_t period_ns);
 /** It has ended a wait: let it not end the next one at once. */
 void timer_read(const struct timer *timer);
+/** Is it time to look after peers? Then the next such time comes after `tick_ns`. */
+bool timer_has_ticked(struct timer *timer, int64_t now_ns, int64_t tick_ns);
 
 #endif

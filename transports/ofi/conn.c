@@ -179,7 +179,7 @@ static void keep_alive(struct conn *conn)
 static void tick(struct conn *conn)
 {
     const struct endpoint *endpoint = conn->endpoint;
-    uint32_t ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns);
+    uint32_t ticks = patience_ticks(&endpoint->settings.patience);
     if (conn->is_self)
         return;
     conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;

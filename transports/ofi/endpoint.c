@@ -107,7 +107,9 @@ static void set_timer(struct endpoint *endpoint)
     bool is_alone = endpoint->over_len == 0;
     for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
         is_alone = !endpoint->conns[i] && endpoint->graves[i].ticks == 0;
-    int64_t period_ns = is_alone ? 0 : endpoint->is_owing ? OWING_NS : endpoint->settings.tick_ns;
+    int64_t period_ns = is_alone             ? 0
+                        : endpoint->is_owing ? OWING_NS
+                                             : endpoint->settings.patience.tick_ns;
     timer_set(&endpoint->timer, period_ns);
 }
 
@@ -128,16 +130,6 @@ static void push_owed(struct endpoint *endpoint)
             lines_push(&endpoint->conns[i]->lines);
 }
 
-static void keep_time(struct endpoint *endpoint)
-{
-    endpoint->now_ns = timer_now_ns();
-    if (endpoint->now_ns < endpoint->tick_ns)
-        return;
-    timer_read(&endpoint->timer);
-    endpoint->tick_ns = endpoint->now_ns + endpoint->settings.tick_ns;
-    conns_tick(endpoint);
-}
-
 /* Reads that the fabric did not take: those of others may have made room. */
 static void push_fetches(struct endpoint *endpoint)
 {
@@ -151,7 +143,9 @@ static bool ofi_progress(void *self)
     struct endpoint *endpoint = self;
     bool any = take_outcomes(endpoint);
     any |= endpoint->looped && take_looped(endpoint);
-    keep_time(endpoint);
+    endpoint->now_ns = timer_now_ns();
+    if (timer_has_ticked(&endpoint->timer, endpoint->now_ns, endpoint->settings.patience.tick_ns))
+        conns_tick(endpoint);
     push_owed(endpoint);
     push_fetches(endpoint);
     if (endpoint->unposted)

@@ -180,9 +180,8 @@ struct endpoint {
     struct fabric fabric;
     int epoll;
     struct timer timer;
-    int64_t tick_ns; /* Time of the next tick. */
-    int64_t now_ns;  /* Of the last look. */
-    bool is_owing;   /* The fabric did not take something that is no packet of frames. */
+    int64_t now_ns; /* Of the last look. */
+    bool is_owing;  /* The fabric did not take something that is no packet of frames. */
     struct memory rx_memory;
     struct packet *rx;
     struct packet *unposted; /* Of rx. */

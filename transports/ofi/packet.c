@@ -298,66 +298,21 @@ bool packet_ask(struct conn *conn) { return send_sign(conn, WIRE_ASK); }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* The transport vouches for the sender: it is the port that has proved to have the secret. */
-static bool is_its_own(const struct conn *conn, const struct velo_frame *frame)
-{
-    struct velo_frame_open open;
-    if (frame->payload_bytes != sizeof open)
-        return false;
-    memcpy(&open, frame->payload, sizeof open);
-    return open.source == conn->peer && open.generation == conn->generation;
-}
-
-static void take_frame(struct conn *conn, const struct wire_envelope *envelope,
-                       const struct velo_frame *frame)
-{
-    struct endpoint *endpoint = conn->endpoint;
-    struct line *line = NULL;
-    if (frame->kind == WIRE_GONE) {
-        line_gone(&conn->lines, envelope);
-        return;
-    }
-    if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
-        if (is_its_own(conn, frame))
-            line = line_ring(&conn->lines, envelope);
-        else
-            refuse(endpoint);
-    } else {
-        line = line_find(&conn->lines, envelope);
-    }
-    conn->is_asked |= frame->kind == VELO_FRAME_SLOT;
-    if (line)
-        endpoint->calls->came(line->link, frame);
-}
-
-/* The length of the next frame; 0: it is none. */
-static uint32_t read_frame(const char *data, size_t len_bytes, struct velo_frame *frame)
-{
-    const struct wire_envelope *envelope = (const struct wire_envelope *)data;
-    if (len_bytes < sizeof *envelope || envelope->payload_bytes > WIRE_PAYLOAD_BYTES ||
-        envelope->from_dialer > 1 || envelope->kind == 0 ||
-        (envelope->kind > VELO_FRAME_CLOSE && envelope->kind != WIRE_GONE))
-        return 0;
-    uint32_t frame_bytes = wire_frame_bytes(envelope->kind, envelope->payload_bytes);
-    uint32_t words = velo_frame_words(envelope->kind);
-    if (frame_bytes > len_bytes)
-        return 0;
-    *frame = (struct velo_frame){.kind = envelope->kind, .payload_bytes = envelope->payload_bytes};
-    memcpy(frame->word, envelope + 1, (size_t)8 * words);
-    frame->payload = data + sizeof *envelope + (size_t)8 * words;
-    return frame_bytes;
-}
-
 /* False: there is something that is no frame. */
 static bool take_frames(struct conn *conn, const char *data, size_t len_bytes)
 {
     size_t at = 0;
     while (at < len_bytes && conn->state == CONN_OPEN) {
-        struct velo_frame frame;
-        uint32_t frame_bytes = read_frame(data + at, len_bytes - at, &frame);
-        if (frame_bytes == 0)
+        const struct wire_envelope *envelope = (const struct wire_envelope *)(data + at);
+        bool has_envelope = len_bytes - at >= sizeof *envelope;
+        uint32_t frame_bytes = has_envelope ? wire_length(envelope, WIRE_PAYLOAD_BYTES) : 0;
+        if (frame_bytes == 0 || frame_bytes > len_bytes - at)
             return false;
-        take_frame(conn, (const struct wire_envelope *)(data + at), &frame);
+        const struct velo_frame frame = wire_frame(envelope);
+        conn->is_asked |= frame.kind == VELO_FRAME_SLOT;
+        /* The sender is the port that has proved to have the secret. */
+        if (!lines_take(&conn->lines, conn->generation, envelope, &frame))
+            refuse(conn->endpoint);
         at += frame_bytes;
     }
     return true;

@@ -10,11 +10,6 @@
 
 #include "../../lib/base/fd.h"
 
-#define TIMEOUT_MS_MIN 100
-#define TIMEOUT_MS_MAX 3600000
-#define NS_PER_MS INT64_C(1000000)
-#define TICK_NS_MAX (1000 * NS_PER_MS)
-
 /* An empty variable is as good as none. */
 static const char *unless_empty(const char *value) { return value && *value ? value : NULL; }
 
@@ -66,25 +61,10 @@ static int read_secret(struct settings *settings, const struct velo_transport_ca
     return VELO_OK;
 }
 
-static int read_timeout(struct settings *settings, const struct velo_transport_calls *calls)
-{
-    const char *text = unless_empty(getenv("VELO_OFI_TIMEOUT_MS"));
-    char *end = NULL;
-    long timeout_ms = text ? strtol(text, &end, 10) : 10000;
-    if (text && (*end || timeout_ms < TIMEOUT_MS_MIN || timeout_ms > TIMEOUT_MS_MAX))
-        return calls->fail(VELO_ERR_ARG, "VELO_OFI_TIMEOUT_MS is '%.20s'; give %d to %d", text,
-                           TIMEOUT_MS_MIN, TIMEOUT_MS_MAX);
-    settings->timeout_ns = timeout_ms * NS_PER_MS;
-    settings->tick_ns = settings->timeout_ns / 10;
-    if (settings->tick_ns > TICK_NS_MAX)
-        settings->tick_ns = TICK_NS_MAX;
-    return VELO_OK;
-}
-
 int settings_read(struct settings *settings, const struct velo_transport_calls *calls)
 {
     settings->provider = unless_empty(getenv("VELO_OFI_PROVIDER"));
     settings->interface = unless_empty(getenv("VELO_OFI_INTERFACE"));
     int status = read_secret(settings, calls);
-    return status ? status : read_timeout(settings, calls);
+    return status ? status : patience_read(&settings->patience, "VELO_OFI_TIMEOUT_MS", calls);
 }

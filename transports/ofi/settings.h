@@ -6,7 +6,7 @@
 #ifndef VELO_OFI_SETTINGS_H
 #define VELO_OFI_SETTINGS_H
 
-#include "../../lib/net/transport.h"
+#include "../common/patience.h"
 
 #define SECRET_BYTES_MIN 16u
 #define SECRET_BYTES_MAX 128u
@@ -16,8 +16,7 @@ struct settings {
     size_t secret_bytes;
     const char *provider;  /* NULL: any. */
     const char *interface; /* NULL: any. */
-    int64_t timeout_ns;    /* Of silence, after which a peer is lost. */
-    int64_t tick_ns;       /* A part of it: so often one looks. */
+    struct patience patience;
 };
 
 /** VELO_ERR_ARG, VELO_ERR_ACCESS. */
