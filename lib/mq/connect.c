@@ -69,7 +69,7 @@ int velo_mq_disconnect(struct velo_mq_peer *peer)
     mq_peer_end(peer, VELO_ERR_PEER_CLOSED);
     (void)mq_peer_reap(mq);
     peer->gone = VELO_OK;
-    peer->is_mourned = false;
+    peer->receives_ended = false;
     peer->is_known = false;
     return VELO_OK;
 }

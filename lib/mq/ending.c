@@ -116,7 +116,7 @@ static int source_status(const struct source *source)
          peer = peer->next_generation) {
         if (!peer->gone)
             return VELO_OK;
-        if (!status && !peer->is_mourned)
+        if (!status && !peer->receives_ended)
             status = peer->gone;
     }
     return status;
@@ -201,11 +201,11 @@ static void sort_posted(struct velo_mq *mq, struct list *ended)
 
 /* All receives that waited for a dead peer have ended. New receives from the id wait for its next
  * generation. */
-static void mourn(struct velo_mq *mq)
+static void note_receives_ended(struct velo_mq *mq)
 {
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
         if (peer->gone && !peer->is_known && !peer->is_active)
-            peer->is_mourned = true;
+            peer->receives_ended = true;
 }
 
 int mq_peer_reap(struct velo_mq *mq)
@@ -215,7 +215,7 @@ int mq_peer_reap(struct velo_mq *mq)
     list_init(&ended);
     sort_posted(mq, &ended);
     mq->work &= ~(uint32_t)WORK_REAP;
-    mourn(mq);
+    note_receives_ended(mq);
     for (; ended.first; events++) {
         struct transfer *op = (struct transfer *)ended.first;
         list_remove(&ended, &op->entry.link);
@@ -233,7 +233,7 @@ static bool is_waited_for(const struct velo_mq_peer *peer)
 /* Does the user hold the peer, or does the queue keep anything of it? */
 static bool is_in_use(const struct velo_mq_peer *peer)
 {
-    bool is_gone = peer->gone && !peer->is_mourned;
+    bool is_gone = peer->gone && !peer->receives_ended;
     return peer->is_known || is_gone || peer->is_active || peer->is_deferred || peer->kept > 0 ||
            peer->ids > 0 || peer->conn || peer->extra || peer->rma || peer->refusals.first ||
            peer->answers.first || peer->streams.first || peer->sends.first;

@@ -123,7 +123,7 @@ struct velo_mq_peer {
     bool is_deferred;        /* Among mq->deferred. */
     bool is_over;            /* Its next message does not fit into the limit. */
     bool is_known;           /* velo_mq_connect() made it known. */
-    bool is_mourned;         /* It is gone, and receives posted for it have ended. */
+    bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
     bool stages;             /* Pieces of announced sends are copied ahead. */
     struct link active;      /* In mq->active: it has something to send, or is gone. */

@@ -178,7 +178,7 @@ void carrier_sent(struct carrier *carrier)
     bool is_held = carrier->transport->sent(carrier->endpoint);
     if (is_held && !order_flag(&carrier->held)) {
         order_set_flag(&carrier->held, 1);
-        order_set_flag(&carrier->late, attend_soon());
+        order_set_flag(&carrier->held_is_due, attend_soon());
     } else if (!is_held) {
         release(carrier);
     }
@@ -226,11 +226,11 @@ bool carriers_attend_held(struct carriers *carriers)
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next) {
         if (!order_flag(&carrier->held))
             continue;
-        if (order_flag(&carrier->late)) {
+        if (order_flag(&carrier->held_is_due)) {
             (void)progress(carrier);
             any_was_late = true;
         }
-        order_set_flag(&carrier->late, 1);
+        order_set_flag(&carrier->held_is_due, 1);
     }
     return any_was_late;
 }

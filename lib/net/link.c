@@ -90,13 +90,13 @@ void link_close(struct velo_link *link)
 
 /* ---- what a transport calls ------------------------------------------------------------------ */
 
-static struct velo_link *rang(void *owner, void *line)
+static struct velo_link *line_rang(void *owner, void *line)
 {
     struct carrier *carrier = owner;
     return carrier->is_closing ? NULL : link_new(carrier, line);
 }
 
-static void came(struct velo_link *link, const struct velo_frame *frame)
+static void frame_came(struct velo_link *link, const struct velo_frame *frame)
 {
     if (link->state == LINK_OVER)
         return;
@@ -106,7 +106,7 @@ static void came(struct velo_link *link, const struct velo_frame *frame)
         link_in_take(link, frame);
 }
 
-static void lost(struct velo_link *link, int status)
+static void line_lost(struct velo_link *link, int status)
 {
     if (link->state == LINK_OVER)
         link_hang_up(link);
@@ -116,35 +116,35 @@ static void lost(struct velo_link *link, int status)
         link_in_end(link, status);
 }
 
-static void refused(void *owner, uint64_t count)
+static void count_refused(void *owner, uint64_t count)
 {
     const struct carrier *carrier = owner;
     order_count(&carrier->port->shared->rx_errors, count);
 }
 
-static const char *host(void *owner, velo_id_t id, uint32_t *service)
+static const char *host_of(void *owner, velo_id_t id, uint32_t *service)
 {
     const struct carrier *carrier = owner;
     return network_host(carrier->port->network, id, service);
 }
 
-static int find(void *owner, velo_id_t peer, struct velo_port_shown *shown)
+static int find_name(void *owner, velo_id_t peer, struct velo_port_shown *shown)
 {
     const struct carrier *carrier = owner;
     return names_find(carrier->port, peer, shown);
 }
 
-static uint32_t node(void *owner, velo_id_t id)
+static uint32_t node_of(void *owner, velo_id_t id)
 {
     const struct carrier *carrier = owner;
     return network_node(carrier->port->network, id);
 }
 
-const struct velo_transport_calls link_calls = {.rang = rang,
-                                                .came = came,
-                                                .lost = lost,
+const struct velo_transport_calls link_calls = {.line_rang = line_rang,
+                                                .frame_came = frame_came,
+                                                .line_lost = line_lost,
                                                 .fail = velo_fail,
-                                                .refused = refused,
-                                                .host = host,
-                                                .find = find,
-                                                .node = node};
+                                                .count_refused = count_refused,
+                                                .host_of = host_of,
+                                                .find_name = find_name,
+                                                .node_of = node_of};

@@ -40,7 +40,7 @@ struct velo_link {
     uint32_t index; /* Of the sender's entry. */
     uint32_t generation;
     velo_id_t source;
-    uint64_t told; /* The sender knows that slots before this position are consumed. */
+    uint64_t consumed_told; /* The sender knows that slots before this position are consumed. */
     bool is_refused;
 };
 

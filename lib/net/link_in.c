@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receiver's end of a line: a place for the sender, its slots and data, credits for it. */
 #include "../core/entry.h"
+#include "../core/put.h"
 #include "link_end.h"
 
 static const struct segment *segment_of(const struct velo_link *link)
@@ -48,15 +49,15 @@ static bool send_credits(struct velo_link *link)
     struct seg_ring *ring = ring_of(link);
     uint64_t consumed = ring_line(order_read_credit(&ring->consumed));
     uint64_t data_consumed = order_read_credit(&ring->data_consumed);
-    if (consumed != link->told &&
+    if (consumed != link->consumed_told &&
         link_frame(link, VELO_FRAME_CREDIT, consumed, data_consumed, NULL, 0) == VELO_OK)
-        link->told = consumed;
+        link->consumed_told = consumed;
     bool is_refused =
         entry_state(order_read_entry(&segment_of(link)->entries[link->index])) == ENTRY_REFUSED;
     if (is_refused && !link->is_refused)
         link->is_refused =
             link_frame(link, VELO_FRAME_REFUSE, (uint64_t)VELO_ERR_CORRUPT, 0, NULL, 0) == VELO_OK;
-    return consumed == link->told && is_refused == link->is_refused;
+    return consumed == link->consumed_told && is_refused == link->is_refused;
 }
 
 bool link_in_push(struct velo_link *link)
@@ -150,7 +151,7 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
         leave(link, VELO_FRAME_REFUSE, status);
         return;
     }
-    link->told = ring_line(order_read_credit(&ring_of(link)->consumed));
+    link->consumed_told = ring_line(order_read_credit(&ring_of(link)->consumed));
     link->state = LINK_OPEN;
     link->owed = VELO_FRAME_ACCEPT;
     entry_open(segment_of(link), link->index, link->source, link->generation);
@@ -159,34 +160,24 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
 
 static void take_data(struct velo_link *link, const struct velo_frame *frame)
 {
-    const struct seg_shape *shape = &link->carrier->port->shape;
-    uint64_t at = frame->word[0] & (shape->data_bytes - 1);
-    if (at + frame->payload_bytes > shape->data_bytes) {
+    if (!put_data(&link->carrier->port->shape, ring_of(link), frame->word[0], frame->payload,
+                  frame->payload_bytes))
         refuse_frame(link);
-        return;
-    }
-    char *data = (char *)(ring_of(link)->slots + (size_t)shape->depth_slots * SLOT_WORDS);
-    memcpy(data + at, frame->payload, frame->payload_bytes);
 }
 
 static void take_slot(struct velo_link *link, const struct velo_frame *frame)
 {
     const struct velo_port *port = link->carrier->port;
     struct seg_ring *ring = ring_of(link);
-    uint64_t consumed = ring_line(order_counter(&ring->consumed));
-    uint16_t ahead = (uint16_t)(velo_header_seq(frame->word[0]) - (uint16_t)consumed);
-    if (ahead >= port->shape.depth_slots || frame->payload_bytes > VELO_INLINE_BYTES) {
-        refuse_frame(link); /* It has no credit for that. */
+    const uint64_t claimed = VELO_HEADER_SOURCE_MASK | VELO_HEADER_RESERVED_MASK;
+    const uint64_t source = (uint64_t)link->source << VELO_HEADER_SOURCE_LSB;
+    uint64_t *slot = put_slot_of(&port->shape, ring, frame->word[0]);
+    if (!slot || frame->payload_bytes > VELO_INLINE_BYTES) {
+        refuse_frame(link);
         return;
     }
-    uint64_t *slot =
-        ring->slots + ((consumed + ahead) & (port->shape.depth_slots - 1)) * SLOT_WORDS;
-    const uint64_t claimed = VELO_HEADER_SOURCE_MASK | VELO_HEADER_RESERVED_MASK;
     memcpy(slot + 1, frame->payload, frame->payload_bytes);
-    order_publish_header(slot, (frame->word[0] & ~claimed) | (uint64_t)link->source
-                                                                 << VELO_HEADER_SOURCE_LSB);
-    order_full_fence(); /* As a fenced sender does: publish before the doorbell is read. */
-    if (order_read_bell(&ring->bell) == BELL_RING)
+    if (put_publish(ring, slot, (frame->word[0] & ~claimed) | source))
         entry_ring_and_wake(port->segment, link->index);
 }
 

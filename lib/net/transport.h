@@ -28,7 +28,7 @@
  *    a SLOT another SLOT: positions say where they belong;
  *  - a line whose other end has died is lost, sooner or later.
  *
- * The library checks the content of frames. The transport vouches for the sender: see `rang`.
+ * The library checks the content of frames. The transport vouches for the sender: see `line_rang`.
  *
  * Threads: the library calls one function of an endpoint at a time, its lines' included. A
  * transport needs no locks, and calls the library only from inside progress().
@@ -126,7 +126,7 @@ struct velo_endpoint_attr {
     const char *domain; /**< Its name. */
     bool is_shared;     /**< With the members of group `gid`; else with this user only. */
     uint32_t gid;
-    void *owner; /**< For `rang`. */
+    void *owner; /**< For `line_rang`. */
 };
 
 /** What a port shows of itself in the domain's directory. */
@@ -140,23 +140,23 @@ struct velo_port_shown {
 struct velo_transport_calls {
     /** A peer has opened a line to this port. The link's first frame has to be OPEN. NULL: no
      *  memory, hang up. The transport has made sure that the peer may reach this port at all. */
-    struct velo_link *(*rang)(void *owner, void *line);
+    struct velo_link *(*line_rang)(void *owner, void *line);
     /** A frame came. The link may hang its line up in this call. */
-    void (*came)(struct velo_link *link, const struct velo_frame *frame);
+    void (*frame_came)(struct velo_link *link, const struct velo_frame *frame);
     /** The line is broken: VELO_ERR_PEER_DEAD, or a status that says more. Its link hangs it up. */
-    void (*lost)(struct velo_link *link, int status);
+    void (*line_lost)(struct velo_link *link, int status);
     /** Keep a sentence for velo_last_error() and return the status. */
     int (*fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
     /** Count what was refused, since no correct peer sends it; `velo info` shows the count. */
-    void (*refused)(void *owner, uint64_t count);
+    void (*count_refused)(void *owner, uint64_t count);
     /** The machine that has the node of a port, as the map of nodes says ([hosts]), and the service
      *  number of that port there. NULL: the map does not say. */
-    const char *(*host)(void *owner, velo_id_t id, uint32_t *service);
+    const char *(*host_of)(void *owner, velo_id_t id, uint32_t *service);
     /** The name that a peer's port has shown in the domain's directory: that of a port of this
      *  machine. VELO_ERR_NO_PEER, VELO_ERR_PEER_CLOSED, VELO_ERR_PEER_DEAD: there is none. */
-    int (*find)(void *owner, velo_id_t peer, struct velo_port_shown *shown);
+    int (*find_name)(void *owner, velo_id_t peer, struct velo_port_shown *shown);
     /** The node that a port counts as on, as the map of nodes says. */
-    uint32_t (*node)(void *owner, velo_id_t id);
+    uint32_t (*node_of)(void *owner, velo_id_t id);
 };
 
 /** A transport. All functions return VELO_OK or a status with a sentence (`fail`). */
@@ -184,7 +184,7 @@ struct velo_transport {
      *  not wait for the peer. */
     int (*dial)(void *endpoint, velo_id_t peer, struct velo_link *link, void **line);
     /** Send a frame. VELO_AGAIN: there is no room now, and nothing of the frame was taken. Other
-     *  failures are reported by `lost`. */
+     *  failures are reported by `line_lost`. */
     int (*send)(void *line, const struct velo_frame *frame);
     /** Nothing more is sent on a line, and all that comes is dropped. Frames that were sent still
      *  arrive. */

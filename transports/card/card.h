@@ -25,7 +25,7 @@
 /** Descriptors of an endpoint that are under way: fewer than the node's own queue holds. */
 #define FLIGHTS 32u
 /** Connections that ended, and that stores may still come of; the oldest are forgotten. */
-#define GRAVES 128u
+#define FORMER_MAX 128u
 
 /* Slots of the ring, in parts of PARTS: one is for what the node does not know to be free yet, one
  * for greetings, the rest for connections. A connection has its window, and SPARE slots for what
@@ -62,8 +62,8 @@ struct conn {
     int64_t pause_ns;   /* and the time until the next one. */
 
     /* The sequence. All counts are of lines. */
-    uint16_t sent, acked, window_out; /* Towards the peer, */
-    uint16_t taken, told, window_in;  /* and from it. */
+    uint16_t sent, acked, window_out;      /* Towards the peer, */
+    uint16_t taken, taken_told, window_in; /* and from it. */
     bool owes_ack, is_leaving, has_left;
     bool was_heard, was_busy;
     uint32_t silent_ticks, dead_ticks;
@@ -86,7 +86,7 @@ static inline struct conn *conn_of_lines(const struct lines *lines)
 
 /** A connection that ended. Its peer may go on sending until it knows, so its slots stay its own
  *  for a while. */
-struct grave {
+struct former_conn {
     uint16_t address, context_generation;
     uint32_t slots;
     uint32_t ticks;
@@ -107,7 +107,7 @@ struct endpoint {
     struct host_context context;
     bool is_open; /* The context is. */
     uint16_t address, generation;
-    uint64_t head, told; /* Slots taken out; those that the node knows of. */
+    uint64_t head, head_told; /* Slots taken out; those that the node knows of. */
     struct recombine split;
     uint64_t queue_told; /* Notifications taken out that the node knows of. */
     struct fetch *fetches;
@@ -115,8 +115,8 @@ struct endpoint {
     uint32_t slots;                 /* Of the ring, that no connection has. */
     uint16_t calls_made;
     struct conn *conns, *over;
-    struct grave graves[GRAVES];
-    uint32_t next_grave;
+    struct former_conn former_conns[FORMER_MAX];
+    uint32_t next_former;
     int epoll;
     struct timer timer;
     int64_t now_ns; /* Of the last look. */
@@ -130,10 +130,11 @@ struct endpoint {
 bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kind,
                 uint64_t line[WIRE_LINE_WORDS], uint32_t words);
 /** Let the node use the slots before `head`, of the ring or of the queue, again: an eighth of all
- * at a time. `read_pointers`: the register for that, of context 0; `told`: what the node knows of.
+ * at a time. `read_pointers`: the register for that, of context 0; `head_told`: what the node knows
+ * of.
  */
 void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
-                     uint64_t *told, uint32_t slots);
+                     uint64_t *head_told, uint32_t slots);
 /** Take in what has come. True: there was anything. */
 bool store_take(struct endpoint *endpoint);
 

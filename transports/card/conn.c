@@ -70,15 +70,15 @@ struct conn *conn_at(const struct endpoint *endpoint, uint16_t address)
 
 /* ---- end ------------------------------------------------------------------------------------- */
 
-static void bury(const struct conn *conn, uint32_t slots)
+static void keep_former(const struct conn *conn, uint32_t slots)
 {
     struct endpoint *endpoint = conn->endpoint;
-    struct grave *grave = &endpoint->graves[endpoint->next_grave++ % GRAVES];
-    endpoint->slots += grave->slots;
-    *grave = (struct grave){.address = conn->address,
-                            .context_generation = conn->context_generation,
-                            .slots = slots,
-                            .ticks = patience_ticks(&endpoint->patience)};
+    struct former_conn *former = &endpoint->former_conns[endpoint->next_former++ % FORMER_MAX];
+    endpoint->slots += former->slots;
+    *former = (struct former_conn){.address = conn->address,
+                                   .context_generation = conn->context_generation,
+                                   .slots = slots,
+                                   .ticks = patience_ticks(&endpoint->patience)};
 }
 
 void conn_end(struct conn *conn, int status, bool is_settled)
@@ -97,7 +97,7 @@ void conn_end(struct conn *conn, int status, bool is_settled)
     if (is_settled || !was_open)
         endpoint->slots += slots;
     if (was_open)
-        bury(conn, is_settled ? 0 : slots);
+        keep_former(conn, is_settled ? 0 : slots);
     conn->next = endpoint->over;
     endpoint->over = conn;
     lines_lose(&conn->lines, status);
@@ -105,9 +105,9 @@ void conn_end(struct conn *conn, int status, bool is_settled)
 
 bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t context_generation)
 {
-    for (uint32_t i = 0; i < GRAVES; i++)
-        if (endpoint->graves[i].ticks > 0 && endpoint->graves[i].address == address &&
-            endpoint->graves[i].context_generation == context_generation)
+    for (uint32_t i = 0; i < FORMER_MAX; i++)
+        if (endpoint->former_conns[i].ticks > 0 && endpoint->former_conns[i].address == address &&
+            endpoint->former_conns[i].context_generation == context_generation)
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ static bool is_gone(struct conn *conn)
     const struct endpoint *endpoint = conn->endpoint;
     if (!conn->is_here)
         return false;
-    int status = endpoint->calls->find(endpoint->attr.owner, conn->peer, &shown);
+    int status = endpoint->calls->find_name(endpoint->attr.owner, conn->peer, &shown);
     bool is_there = status == VELO_OK && shown.generation == conn->generation;
     conn->dead_ticks = is_there ? 0 : conn->dead_ticks + 1;
     return conn->dead_ticks >= DEAD_TICKS;
@@ -168,10 +168,10 @@ static void tick(struct conn *conn)
 
 void conns_tick(struct endpoint *endpoint)
 {
-    for (uint32_t i = 0; i < GRAVES; i++)
-        if (endpoint->graves[i].ticks > 0 && --endpoint->graves[i].ticks == 0) {
-            endpoint->slots += endpoint->graves[i].slots;
-            endpoint->graves[i].slots = 0;
+    for (uint32_t i = 0; i < FORMER_MAX; i++)
+        if (endpoint->former_conns[i].ticks > 0 && --endpoint->former_conns[i].ticks == 0) {
+            endpoint->slots += endpoint->former_conns[i].slots;
+            endpoint->former_conns[i].slots = 0;
         }
     struct conn *next;
     for (struct conn *conn = endpoint->conns; conn; conn = next) {

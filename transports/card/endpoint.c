@@ -19,7 +19,7 @@
 /* The longest wait of a port that closes for its peers to take its last lines. */
 #define LEAVE_NS NS_PER_S
 
-void refuse(struct endpoint *endpoint) { endpoint->calls->refused(endpoint->attr.owner, 1); }
+void refuse(struct endpoint *endpoint) { endpoint->calls->count_refused(endpoint->attr.owner, 1); }
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
@@ -35,8 +35,8 @@ static int64_t period_ns(const struct endpoint *endpoint)
         if (conn->state == CONN_CALLING && conn->pause_ns < period_ns)
             period_ns = conn->pause_ns;
     }
-    for (uint32_t i = 0; i < GRAVES && is_alone; i++)
-        is_alone = endpoint->graves[i].ticks == 0;
+    for (uint32_t i = 0; i < FORMER_MAX && is_alone; i++)
+        is_alone = endpoint->former_conns[i].ticks == 0;
     return is_alone ? 0 : period_ns;
 }
 
@@ -136,7 +136,7 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
     struct conn *conn = conn_find(endpoint, peer);
     /* On this machine one knows at once that a peer has begun anew. */
     if (conn && conn->is_here && !conn->is_self && conn->state == CONN_OPEN) {
-        int status = endpoint->calls->find(endpoint->attr.owner, peer, &shown);
+        int status = endpoint->calls->find_name(endpoint->attr.owner, peer, &shown);
         if (status == VELO_OK && shown.generation != conn->generation) {
             conn_end(conn, VELO_ERR_PEER_DEAD, true);
             conn = NULL;

@@ -12,7 +12,7 @@
 /* The peer is told how many of its lines were taken, and that this side lives. */
 static void note_told(struct conn *conn)
 {
-    conn->told = conn->taken;
+    conn->taken_told = conn->taken;
     conn->owes_ack = false;
     conn->was_busy = true;
 }
@@ -151,11 +151,11 @@ static bool take_piece(struct conn *conn, bool begins, const uint64_t *line, uin
 static bool take_sequence(struct conn *conn, enum wire_kind kind, const uint64_t *line,
                           uint32_t words)
 {
-    if ((uint16_t)(conn->taken - conn->told) >= conn->window_in)
+    if ((uint16_t)(conn->taken - conn->taken_told) >= conn->window_in)
         return false;
     conn->taken++;
     if (conn->is_self)
-        conn->acked = conn->told = conn->taken;
+        conn->acked = conn->taken_told = conn->taken;
     if (kind == WIRE_FRAME || kind == WIRE_MORE)
         return take_piece(conn, kind == WIRE_FRAME, line, words);
     conn->has_left = kind == WIRE_BYE;
@@ -189,7 +189,8 @@ void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, ui
     if (conn->has_left) {
         frame_acknowledge(conn);
         conn_end(conn, VELO_ERR_PEER_DEAD, true);
-    } else if (!conn->is_self && (uint16_t)(conn->taken - conn->told) >= conn->window_in / 4) {
+    } else if (!conn->is_self &&
+               (uint16_t)(conn->taken - conn->taken_told) >= conn->window_in / 4) {
         frame_acknowledge(conn);
     }
 }

@@ -104,7 +104,7 @@ static int find_here(const struct endpoint *endpoint, velo_id_t peer, struct nam
                      uint32_t *generation)
 {
     struct velo_port_shown shown;
-    int status = endpoint->calls->find(endpoint->attr.owner, peer, &shown);
+    int status = endpoint->calls->find_name(endpoint->attr.owner, peer, &shown);
     if (status)
         return status;
     *generation = shown.generation;
@@ -113,7 +113,7 @@ static int find_here(const struct endpoint *endpoint, velo_id_t peer, struct nam
 
 static uint32_t node_of(const struct endpoint *endpoint, velo_id_t id)
 {
-    return endpoint->calls->node(endpoint->attr.owner, id);
+    return endpoint->calls->node_of(endpoint->attr.owner, id);
 }
 
 int names_resolve(struct conn *conn)

@@ -50,11 +50,11 @@ static void take(struct endpoint *endpoint, const uint64_t *line)
 }
 
 void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
-                     uint64_t *told, uint32_t slots)
+                     uint64_t *head_told, uint32_t slots)
 {
-    if (head - *told < slots / PARTS)
+    if (head - *head_told < slots / PARTS)
         return;
-    *told = head;
+    *head_told = head;
     host_io->register_write(&endpoint->context, read_pointers, head & UINT16_MAX);
 }
 
@@ -90,7 +90,7 @@ bool store_take(struct endpoint *endpoint)
             velo_header_len(line[0]) > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0;
         if (!is_part || take_part(endpoint, line, line))
             take(endpoint, line);
-        store_give_back(endpoint, HOST_REG_READ_POINTERS, endpoint->head, &endpoint->told,
+        store_give_back(endpoint, HOST_REG_READ_POINTERS, endpoint->head, &endpoint->head_told,
                         context->ring_slots);
     }
     if (taken)

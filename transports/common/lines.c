@@ -117,7 +117,7 @@ static void line_gone(struct lines *lines, const struct wire_envelope *envelope)
         return;
     line->is_gone = true;
     if (line->link)
-        lines->calls->lost(line->link, VELO_ERR_PEER_DEAD);
+        lines->calls->line_lost(line->link, VELO_ERR_PEER_DEAD);
     else
         (void)send_gone(line);
 }
@@ -141,7 +141,7 @@ static struct line *line_ring(struct lines *lines, const struct wire_envelope *e
     if (!line)
         return NULL;
     line->use = envelope->use;
-    line->link = lines->calls->rang(lines->owner, line);
+    line->link = lines->calls->line_rang(lines->owner, line);
     if (line->link)
         return line;
     line_hang_up(line);
@@ -175,7 +175,7 @@ bool lines_take(struct lines *lines, uint32_t generation, const struct wire_enve
         line = line_find(lines, envelope);
     }
     if (line)
-        lines->calls->came(line->link, frame);
+        lines->calls->frame_came(line->link, frame);
     return true;
 }
 
@@ -185,7 +185,7 @@ void lines_lose(struct lines *lines, int status)
         for (uint32_t n = 0; n < lines->tables[i].len; n++) {
             struct line *line = lines->tables[i].at[n];
             if (line && line->link)
-                lines->calls->lost(line->link, status);
+                lines->calls->line_lost(line->link, status);
         }
 }
 

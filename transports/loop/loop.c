@@ -188,7 +188,7 @@ static void accept_lines(struct endpoint *endpoint)
         struct line *line = new_line(endpoint, fd);
         if (!line)
             continue;
-        line->link = endpoint->calls->rang(endpoint->attr.owner, line);
+        line->link = endpoint->calls->line_rang(endpoint->attr.owner, line);
         if (!line->link)
             loop_hang_up(line);
     }
@@ -232,7 +232,7 @@ static void take_in(const struct line *line, const struct packet *packet)
                                .payload_bytes = packet->payload_bytes,
                                .word = {packet->word[0], packet->word[1]},
                                .payload = packet->payload};
-    line->endpoint->calls->came(line->link, &frame);
+    line->endpoint->calls->frame_came(line->link, &frame);
 }
 
 static bool look_at_line(struct line *line)
@@ -252,7 +252,7 @@ static bool look_at_line(struct line *line)
     }
     bool is_empty = line->faults.queue_len == 0 || faults_is_cut(&line->faults);
     if (line->is_lost && is_empty && !line->is_hung_up)
-        line->endpoint->calls->lost(line->link, VELO_ERR_PEER_DEAD);
+        line->endpoint->calls->line_lost(line->link, VELO_ERR_PEER_DEAD);
     return any;
 }
 

@@ -5,6 +5,8 @@
  * position for which the sender had a credit, and bytes inside the data region. Other lines are
  * counted and dropped. A line that the host split comes in several slots (recombine.h).
  */
+#include "../../lib/core/entry.h"
+#include "../../lib/core/put.h"
 #include "host_io.h"
 #include "nic.h"
 #include "remote.h"
@@ -24,29 +26,11 @@ static struct seg_ring *ring_of(struct velo_port *port, uint32_t index, uint32_t
     return is_open && nic_name_id(order_counter(&ring->tx_device)) == sender ? ring : NULL;
 }
 
-static void ring_bell(struct velo_port *port, uint32_t index)
+static void publish(struct velo_port *port, const struct seg_ring *ring, uint64_t *slot,
+                    uint64_t header, uint32_t index)
 {
-    order_ring(&port->shared->bells[index / 64], UINT64_C(1) << index % 64);
-    order_ring_summary(&port->shared->summary, UINT32_C(1) << index / SEG_CONNS_PER_SUMMARY_BIT);
-}
-
-/* The slot that a header word is meant for; NULL: its sender has no credit for it. */
-static uint64_t *slot_of(const struct velo_port *port, struct seg_ring *ring, uint64_t word)
-{
-    uint64_t consumed = ring_line(order_counter(&ring->consumed));
-    uint16_t ahead = (uint16_t)(velo_header_seq(word) - (uint16_t)consumed);
-    if (ahead >= port->shape.depth_slots)
-        return NULL;
-    return ring->slots + ((consumed + ahead) & (port->shape.depth_slots - 1)) * SLOT_WORDS;
-}
-
-static void publish(struct velo_port *port, struct seg_ring *ring, uint64_t *slot, uint64_t header,
-                    uint32_t index)
-{
-    order_publish_header(slot, header);
-    order_full_fence(); /* Publish before the doorbell is read, as a sender that fences does. */
-    if (order_read_bell(&ring->bell) == BELL_RING)
-        ring_bell(port, index);
+    if (put_publish(ring, slot, header))
+        entry_ring(port->segment, index);
 }
 
 static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_bytes,
@@ -55,7 +39,7 @@ static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_b
     uint64_t entry;
     uint32_t index = wire_slot_index(line[1]);
     struct seg_ring *ring = ring_of(port, index, sender, &entry);
-    uint64_t *slot = ring ? slot_of(port, ring, line[1]) : NULL;
+    uint64_t *slot = ring ? put_slot_of(&port->shape, ring, line[1]) : NULL;
     if (!slot || len_bytes < 8 || (is_more && len_bytes != 16)) {
         refuse_line(port);
         return;
@@ -75,7 +59,7 @@ static void take_gated(struct device_port *device, const uint64_t *line, size_t 
     uint64_t entry;
     struct velo_port *port = device->port;
     struct seg_ring *ring = ring_of(port, wire_slot_index(line[1]), sender, &entry);
-    uint64_t *slot = ring ? slot_of(port, ring, line[1]) : NULL;
+    uint64_t *slot = ring ? put_slot_of(&port->shape, ring, line[1]) : NULL;
     if (!slot || len_bytes != 8 + WIRE_GATED_BYTES + 8) {
         refuse_line(port);
         return;
@@ -90,7 +74,7 @@ void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender)
     uint64_t entry;
     uint32_t index = wire_slot_index(word);
     struct seg_ring *ring = ring_of(port, index, sender, &entry);
-    uint64_t *slot = ring ? slot_of(port, ring, word) : NULL;
+    uint64_t *slot = ring ? put_slot_of(&port->shape, ring, word) : NULL;
     if (slot)
         publish(port, ring, slot, wire_slot_header(word, entry_source(entry)), index);
 }
@@ -100,13 +84,9 @@ static void take_data(struct velo_port *port, const uint64_t *line, size_t len_b
 {
     uint64_t entry;
     struct seg_ring *ring = ring_of(port, wire_data_index(line[1]), sender, &entry);
-    uint64_t at = wire_data_position(line[1]) & (port->shape.data_bytes - 1);
-    if (!ring || len_bytes < 8 || at + (len_bytes - 8) > port->shape.data_bytes) {
+    if (!ring || len_bytes < 8 ||
+        !put_data(&port->shape, ring, wire_data_position(line[1]), line + 2, len_bytes - 8))
         refuse_line(port);
-        return;
-    }
-    char *data = (char *)(ring->slots + (size_t)port->shape.depth_slots * SLOT_WORDS);
-    memcpy(data + at, line + 2, len_bytes - 8);
 }
 
 static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
@@ -119,7 +99,7 @@ static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
     /* If the owner meanwhile took the sender for dead, or refused it, the entry stays so. */
     if (order_claim_entry(&port->segment->entries[index], entry,
                           entry_pack(ENTRY_ENDED, entry_source(entry), entry_generation(entry))))
-        ring_bell(port, index);
+        entry_ring(port->segment, index);
 }
 
 /* Credits that come for a connection that is closed are dropped. */
@@ -192,11 +172,11 @@ static void take_line(struct device_port *device, const uint64_t *line)
 
 /* Slots are given back a quarter of the ring or queue at a time, as on the native receive side. */
 void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
-                   uint64_t *told, uint64_t quarter)
+                   uint64_t *head_told, uint64_t quarter)
 {
-    if (head - *told < quarter)
+    if (head - *head_told < quarter)
         return;
-    *told = head;
+    *head_told = head;
     host_io->register_write(&device->context, read_pointers, head & UINT16_MAX);
 }
 
@@ -214,7 +194,7 @@ static void drain(struct device_port *device)
         order_show(&device->context.ring_head, device->head);
         host_io->work(HOST_COPY);
         take_line(device, line);
-        nic_give_back(device, HOST_REG_READ_POINTERS, device->head, &device->told,
+        nic_give_back(device, HOST_REG_READ_POINTERS, device->head, &device->head_told,
                       context->ring_slots / 4);
     }
 }

@@ -27,7 +27,7 @@ struct device_port {
     struct host_context context;
     uint32_t generation;          /* Of the context; see wire.h. */
     uint64_t head;                /* Slots taken out. */
-    uint64_t told;                /* Slots that the hardware knows are taken out. */
+    uint64_t head_told;           /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
     uint64_t seen;                /* Lines taken in before the last poll for it. */
     uint64_t poll;                /* This port has had the news up to this poll. */
@@ -74,6 +74,6 @@ void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender);
 /** Let the node use the slots of a ring or queue before `head` again, once they are a quarter more
  * than the node knows of. `read_pointers`: the register for that, of context 0. */
 void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
-                   uint64_t *told, uint64_t quarter);
+                   uint64_t *head_told, uint64_t quarter);
 
 #endif

@@ -24,8 +24,8 @@ struct halves {
 };
 
 struct device_remote {
-    uint64_t head; /* Notifications taken out. */
-    uint64_t told; /* The hardware knows that these are taken out. */
+    uint64_t head;      /* Notifications taken out. */
+    uint64_t head_told; /* The hardware knows that these are taken out. */
     struct remote_outcome outcomes[OUTCOMES_MAX];
     uint32_t outcomes_head;
     uint32_t outcomes_tail;
@@ -172,7 +172,7 @@ void remote_drain(struct device_port *device)
         host_io->work(HOST_COPY);
         if (!take(device, word))
             order_count(&device->port->shared->rx_errors, 1);
-        nic_give_back(device, HOST_REG_QUEUE_READ_POINTERS, remote->head, &remote->told,
+        nic_give_back(device, HOST_REG_QUEUE_READ_POINTERS, remote->head, &remote->head_told,
                       context->queue_entries / 4);
     }
 }

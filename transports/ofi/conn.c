@@ -7,7 +7,7 @@
 /* The fabric may take a while to make a connection. */
 #define STUCK_TICKS 3u
 /* Packets of a connection that is over may come for this long. */
-#define GRAVE_TICKS 2u
+#define FORMER_TICKS 2u
 /* A HELLO is said again after this time. */
 #define GREETING_TICKS 2u
 #define CANDIDATE_TICKS 5u
@@ -23,12 +23,14 @@ static bool grow(struct endpoint *endpoint)
     struct conn **conns = realloc(endpoint->conns, len * sizeof *conns);
     if (conns)
         endpoint->conns = conns;
-    struct grave *graves = conns ? realloc(endpoint->graves, len * sizeof *graves) : NULL;
-    if (!graves)
+    struct former_conn *former_conns =
+        conns ? realloc(endpoint->former_conns, len * sizeof *former_conns) : NULL;
+    if (!former_conns)
         return false;
-    endpoint->graves = graves;
+    endpoint->former_conns = former_conns;
     memset(conns + endpoint->conns_len, 0, (len - endpoint->conns_len) * sizeof *conns);
-    memset(graves + endpoint->conns_len, 0, (len - endpoint->conns_len) * sizeof *graves);
+    memset(former_conns + endpoint->conns_len, 0,
+           (len - endpoint->conns_len) * sizeof *former_conns);
     endpoint->conns_len = len;
     return true;
 }
@@ -37,7 +39,7 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
 {
     uint32_t index = 0;
     while (index < endpoint->conns_len &&
-           (endpoint->conns[index] || endpoint->graves[index].ticks > 0))
+           (endpoint->conns[index] || endpoint->former_conns[index].ticks > 0))
         index++;
     if (endpoint->over_len >= OVER_MAX || (index == endpoint->conns_len && !grow(endpoint)))
         return NULL;
@@ -121,8 +123,8 @@ void conn_end(struct conn *conn, int status)
     if (conn->is_listed)
         unlist(conn);
     if (conn->state == CONN_OPEN)
-        endpoint->graves[conn->index] =
-            (struct grave){.token = conn->token_in, .ticks = GRAVE_TICKS};
+        endpoint->former_conns[conn->index] =
+            (struct former_conn){.token = conn->token_in, .ticks = FORMER_TICKS};
     endpoint->candidates -= conn->state == CONN_CANDIDATE;
     endpoint->conns[conn->index] = NULL;
     conn->state = CONN_OVER;
@@ -201,8 +203,8 @@ void conns_tick(struct endpoint *endpoint)
 {
     endpoint->rejected = 0;
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
-        if (endpoint->graves[i].ticks > 0)
-            endpoint->graves[i].ticks--;
+        if (endpoint->former_conns[i].ticks > 0)
+            endpoint->former_conns[i].ticks--;
         if (endpoint->conns[i])
             tick(endpoint->conns[i]);
     }

@@ -20,7 +20,7 @@
 /* The longest wait of a port that closes for its peers to take its last packets. */
 #define LEAVE_NS NS_PER_S
 
-void refuse(struct endpoint *endpoint) { endpoint->calls->refused(endpoint->attr.owner, 1); }
+void refuse(struct endpoint *endpoint) { endpoint->calls->count_refused(endpoint->attr.owner, 1); }
 
 /* ---- what the fabric says -------------------------------------------------------------------- */
 
@@ -106,7 +106,7 @@ static void set_timer(struct endpoint *endpoint)
 {
     bool is_alone = endpoint->over_len == 0;
     for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
-        is_alone = !endpoint->conns[i] && endpoint->graves[i].ticks == 0;
+        is_alone = !endpoint->conns[i] && endpoint->former_conns[i].ticks == 0;
     int64_t period_ns = is_alone             ? 0
                         : endpoint->is_owing ? OWING_NS
                                              : endpoint->settings.patience.tick_ns;
@@ -177,7 +177,8 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
     struct velo_port_shown shown;
     struct conn *conn = conn_find(endpoint, peer, CONN_OPEN);
     /* On this machine one knows at once that a peer has begun anew. */
-    bool is_here = conn && endpoint->calls->find(endpoint->attr.owner, peer, &shown) == VELO_OK;
+    bool is_here =
+        conn && endpoint->calls->find_name(endpoint->attr.owner, peer, &shown) == VELO_OK;
     if (is_here && shown.generation != conn->generation) {
         conn_end(conn, VELO_ERR_PEER_DEAD);
         conn = NULL;
@@ -324,7 +325,7 @@ static void ofi_close(void *self)
     timer_close(&endpoint->timer);
     free(endpoint->rx);
     free(endpoint->conns);
-    free(endpoint->graves);
+    free(endpoint->former_conns);
     explicit_bzero(&endpoint->settings, sizeof endpoint->settings);
     free(endpoint);
 }

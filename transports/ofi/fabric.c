@@ -104,7 +104,7 @@ static int choose(struct endpoint *endpoint)
     const struct settings *settings = &endpoint->settings;
     char service[16];
     uint32_t number = 0;
-    const char *host = endpoint->calls->host(endpoint->attr.owner, endpoint->attr.id, &number);
+    const char *host = endpoint->calls->host_of(endpoint->attr.owner, endpoint->attr.id, &number);
     (void)snprintf(service, sizeof service, "%u", number);
     /* Only the user's own port has that number: those that the library opens beside it are found
      * through it. */

@@ -112,7 +112,7 @@ static int find_here(struct endpoint *endpoint, velo_id_t peer, char *address, u
 {
     struct velo_port_shown shown;
     struct name name;
-    int status = endpoint->calls->find(endpoint->attr.owner, peer, &shown);
+    int status = endpoint->calls->find_name(endpoint->attr.owner, peer, &shown);
     if (status == VELO_ERR_NO_PEER)
         return endpoint->calls->fail(
             VELO_ERR_NO_PEER,
@@ -132,7 +132,7 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
 {
     char address[WIRE_NAME_BYTES];
     uint32_t service;
-    const char *host = endpoint->calls->host(endpoint->attr.owner, peer, &service);
+    const char *host = endpoint->calls->host_of(endpoint->attr.owner, peer, &service);
     int status = VELO_OK;
     *generation = 0;
     if (!host && !port_recall(&endpoint->port, peer, address, endpoint->fabric.name_bytes))

@@ -70,7 +70,7 @@ struct ofi_line {
     bool owes_credit;
     struct ofi_line *next_credit; /* Of the connection's that do. */
     uint64_t credit[2];           /* What it is to say, */
-    uint64_t told[2];             /* what the last one said, */
+    uint64_t credit_told[2];      /* what the last one said, */
     uint64_t urgent[2];           /* and how much more does not wait. */
 };
 
@@ -121,8 +121,8 @@ struct conn {
 
     /* Packets. */
     uint64_t token_in, token_out;
-    uint32_t sent, acked; /* Packets. */
-    uint32_t taken, told; /* The same of the other side. */
+    uint32_t sent, acked;       /* Packets. */
+    uint32_t taken, taken_told; /* The same of the other side. */
     struct memory memory;
     struct packet *packets, *free, *filling;
     struct packet ack;
@@ -152,7 +152,7 @@ static inline struct conn *conn_of_lines(const struct lines *lines)
 }
 
 /** What became of the connection that had an index last: its packets may still come. */
-struct grave {
+struct former_conn {
     uint64_t token;
     uint32_t ticks;
 };
@@ -187,7 +187,7 @@ struct endpoint {
     struct packet *unposted; /* Of rx. */
     struct packet *looped;   /* Packets to the own port, the earliest first. */
     struct conn **conns;     /* By index; NULL: free. */
-    struct grave *graves;
+    struct former_conn *former_conns;
     uint32_t conns_len;
     uint32_t candidates, over_len;
     uint32_t rejections, rejected; /* Connections for that; begun since the last tick. */

@@ -89,7 +89,7 @@ static void put_credits(struct conn *conn)
         const struct velo_frame frame = {.kind = VELO_FRAME_CREDIT,
                                          .word = {line->credit[0], line->credit[1]}};
         append(&line->line, &frame);
-        memcpy(line->told, line->credit, sizeof line->told);
+        memcpy(line->credit_told, line->credit, sizeof line->credit_told);
         drop_credit(line);
     }
 }
@@ -119,8 +119,8 @@ static int add_credit(struct ofi_line *line, const struct velo_frame *frame)
         conn->credits = line;
         list(conn);
     }
-    if (frame->word[0] - line->told[0] >= line->urgent[0] ||
-        frame->word[1] - line->told[1] >= line->urgent[1])
+    if (frame->word[0] - line->credit_told[0] >= line->urgent[0] ||
+        frame->word[1] - line->credit_told[1] >= line->urgent[1])
         (void)push_credits(conn);
     return VELO_OK;
 }
@@ -133,8 +133,8 @@ static void note_accept(struct ofi_line *line, const struct velo_frame *frame)
     memcpy(&accept, frame->payload, sizeof accept);
     line->urgent[0] = accept.depth_slots / 2;
     line->urgent[1] = accept.data_bytes / 4;
-    line->told[0] = accept.consumed;
-    line->told[1] = accept.data_consumed;
+    line->credit_told[0] = accept.consumed;
+    line->credit_told[1] = accept.data_consumed;
 }
 
 static bool make_room(struct conn *conn, uint32_t len_bytes)
@@ -198,7 +198,7 @@ static void put_header(struct conn *conn, struct packet *packet, enum wire_kind 
 /* The peer is told how many of its packets were taken, and that this side lives. */
 static void note_told(struct conn *conn)
 {
-    conn->told = conn->taken;
+    conn->taken_told = conn->taken;
     conn->owes_ack = false;
     conn->was_busy = true;
 }
@@ -326,9 +326,9 @@ static struct conn *conn_of(struct endpoint *endpoint, const struct wire_header 
     if (conn && conn->state == CONN_OPEN && header->token == conn->token_in &&
         (conn->is_self || from == conn->address))
         return conn;
-    const struct grave *grave =
-        header->index < endpoint->conns_len ? &endpoint->graves[header->index] : NULL;
-    if (!grave || grave->ticks == 0 || grave->token != header->token)
+    const struct former_conn *former =
+        header->index < endpoint->conns_len ? &endpoint->former_conns[header->index] : NULL;
+    if (!former || former->ticks == 0 || former->token != header->token)
         refuse(endpoint);
     return NULL;
 }
@@ -352,7 +352,7 @@ static void take_sequence(struct conn *conn, const struct wire_header *header, c
         conn_end(conn, VELO_ERR_PEER_DEAD);
     } else if (conn->is_self) {
         conn->acked = conn->taken;
-    } else if (conn->taken - conn->told >= WIRE_WINDOW / 4) {
+    } else if (conn->taken - conn->taken_told >= WIRE_WINDOW / 4) {
         packet_acknowledge(conn);
     }
 }
