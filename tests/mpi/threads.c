@@ -381,3 +381,65 @@ TEST(threads_test_send_and_collect_at_the_same_time, 3)
     run(mixed, comm);
     MPI_Comm_free(&comm);
 }
+
+/* Each way to wait for a message, by several threads of more ranks than cores, in a ring. */
+static void wait_in_one_way(int way, int *value, int from, MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Message message;
+    int found = 0;
+    if (way == 0) {
+        MPI_Recv(value, 1, MPI_INT, from, 0, comm, MPI_STATUS_IGNORE);
+    } else if (way == 1) {
+        MPI_Probe(from, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Recv(value, 1, MPI_INT, from, 0, comm, MPI_STATUS_IGNORE);
+    } else if (way == 2) {
+        MPI_Mprobe(from, 0, comm, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv(value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    } else if (way == 3) {
+        while (!found)
+            MPI_Iprobe(from, 0, comm, &found, MPI_STATUS_IGNORE);
+        MPI_Recv(value, 1, MPI_INT, from, 0, comm, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Irecv(value, 1, MPI_INT, from, 0, comm, &request);
+        if (way == 4)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        else if (way == 5)
+            MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+        else
+            while (!found)
+                MPI_Test(&request, &found, MPI_STATUS_IGNORE);
+    }
+}
+
+static void *turn_ring(void *argument)
+{
+    const struct worker *self = argument;
+    int from = (rank + ranks - 1) % ranks;
+    for (int way = 0; way < 7; way++) {
+        for (int i = 0; i < 20; i++) {
+            int out = 1000 * rank + 100 * self->number + i, in = -1;
+            MPI_Request request;
+            MPI_Isend(&out, 1, MPI_INT, (rank + 1) % ranks, 0, self->comm, &request);
+            wait_in_one_way(way, &in, from, self->comm);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            CHECK_EQ(in, 1000 * from + 100 * self->number + i);
+        }
+    }
+    return NULL;
+}
+
+TEST(threads_of_a_crowd_wait_in_every_way, 4)
+{
+    struct worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].number = i;
+        MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+    }
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&workers[i].thread, NULL, turn_ring, &workers[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(workers[i].thread, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        MPI_Comm_free(&workers[i].comm);
+}

@@ -295,22 +295,22 @@ void velo_ompi_idle_init(struct velo_ompi_idle *idle, const struct velo_ompi_par
         idle->automatic ? velo_ompi_local_ranks() > shared_cores() : params->sleep != 0;
 }
 
-bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle)
+enum velo_ompi_rest velo_ompi_idle_rest_now(struct velo_ompi_idle *idle)
 {
-    /* Open MPI yields after each empty poll where ranks outnumber cores. We do it instead. */
-    if (idle->oversubscribed && opal_progress_yield_when_idle)
-        (void)opal_progress_set_yield_when_idle(false);
+    /* Open MPI yields after each empty poll where ranks outnumber cores. We do it instead, but
+     * for threads: only Open MPI sees those that find another one polling. */
+    bool theirs = opal_using_threads();
+    if (idle->oversubscribed && opal_progress_yield_when_idle != theirs)
+        (void)opal_progress_set_yield_when_idle(theirs);
     /* A program that computes between its polls (MPI_Test) must not be put to sleep by them. */
     int64_t now = velo_ompi_now_ns();
     bool at_once = now - idle->polled_ns < POLL_GAP_MAX_NS;
     idle->polled_ns = now;
     idle->polls = at_once ? idle->polls + 1 : 0;
     if (idle->polls > idle->polls_max)
-        return true;
+        return VELO_OMPI_SLEEPS;
     /* While others want the core, it is enough to yield it: to sleep and to be woken costs more,
      * for the others too. If no other process wants the core, polls follow each other at once, and
      * end in sleep. */
-    if (!opal_progress_yield_when_idle)
-        (void)sched_yield();
-    return false;
+    return opal_progress_yield_when_idle ? VELO_OMPI_GOES_ON : VELO_OMPI_YIELDS;
 }

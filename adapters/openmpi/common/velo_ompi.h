@@ -102,14 +102,31 @@ static inline bool velo_ompi_reaches(const struct velo_ompi_port *port,
     return port->reaches_others || OPAL_PROC_ON_LOCAL_NODE(locality);
 }
 
+/** Tell the core that this is a spin loop. */
+static inline void velo_ompi_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
 /** Nanoseconds of CLOCK_MONOTONIC. */
 int64_t velo_ompi_now_ns(void);
 
 /** Set up the policy; called once the ranks of the node are known. */
 void velo_ompi_idle_init(struct velo_ompi_idle *idle, const struct velo_ompi_params *params);
 
-/** Slow part of velo_ompi_idle_due(). */
-bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle);
+/** What a rank does that has found nothing, once it has given back what it holds. */
+enum velo_ompi_rest {
+    VELO_OMPI_GOES_ON,
+    VELO_OMPI_YIELDS,
+    VELO_OMPI_SLEEPS, /**< Or looks at what a sleep would have looked at, if there are threads. */
+};
+
+/** Slow part of velo_ompi_idle_rest(). */
+enum velo_ompi_rest velo_ompi_idle_rest_now(struct velo_ompi_idle *idle);
 
 /** Do ranks outnumber cores, or does the user want waits to leave the core to others? */
 static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
@@ -119,21 +136,23 @@ static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
 }
 
 /**
- * A poll found @p events. Is it time to sleep?
+ * A poll found @p events. What does the rank do now? The caller does it, and holds no lock then.
  *
- * Only where ranks outnumber cores, and only in a caller that does nothing but poll: after
- * sleep_polls yields that follow each other at once. Until then some empty polls yield the core.
+ * Only where ranks outnumber cores does it leave the core to others: some empty polls yield it, and
+ * a caller that does nothing but poll sleeps after sleep_polls yields that follow each other at
+ * once. With threads it never yields: Open MPI does, after each empty poll, and also for threads
+ * that find another one polling.
  */
-static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
+static inline enum velo_ompi_rest velo_ompi_idle_rest(struct velo_ompi_idle *idle, int events)
 {
     if (events > 0) {
         idle->polls = 0;
-        return false;
+        return VELO_OMPI_GOES_ON;
     }
     if (!velo_ompi_idle_is_crowd(idle) || ++idle->spins < VELO_OMPI_YIELD_POLLS)
-        return false;
+        return VELO_OMPI_GOES_ON;
     idle->spins = 0;
-    return velo_ompi_idle_due_now(idle);
+    return velo_ompi_idle_rest_now(idle);
 }
 
 /** Print a failure on this rank's stderr, with the library's own sentence. */

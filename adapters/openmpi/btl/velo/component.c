@@ -328,8 +328,8 @@ static bool must_serve(int events)
            (events == 0 && btl_velo.idle.polls > 0);
 }
 
-/* All but receiving. Returns the number of events. *sleeps: this rank is to let others run. */
-static __attribute__((noinline)) int work(int received, bool *sleeps)
+/* All but receiving. Returns the number of events. *yields: once it holds nothing. */
+static __attribute__((noinline)) int work(int received, bool *yields)
 {
     int events = received;
     uint32_t polls = btl_velo.polls;
@@ -339,8 +339,11 @@ static __attribute__((noinline)) int work(int received, bool *sleeps)
         btl_velo.polls = 0;
         events += btl_velo_rma_progress();
     }
-    *sleeps = velo_ompi_idle_due(&btl_velo.idle, events);
-    if (*sleeps && !opal_using_threads() && btl_velo.waiting == 0 && btl_velo.ops_under_way == 0)
+    enum velo_ompi_rest rest = velo_ompi_idle_rest(&btl_velo.idle, events);
+    *yields = rest == VELO_OMPI_YIELDS;
+    /* A sleep in the port would keep other threads from it. */
+    if (rest == VELO_OMPI_SLEEPS && !opal_using_threads() && btl_velo.waiting == 0 &&
+        btl_velo.ops_under_way == 0)
         events += receive(btl_velo.idle.sleep_ns);
     if (events == 0)
         nothing_came(polls > 0 ? polls : 1);
@@ -352,13 +355,13 @@ static int component_progress(void)
     /* A callback of ours that makes progress must not take the message that it was called for. */
     if (OPAL_THREAD_SWAP_32(&btl_velo.receiving, 1) != 0)
         return 0;
-    bool sleeps = false;
+    bool yields = false;
     int events = receive(0);
     if (__builtin_expect(has_work(), 0))
-        events += work(events, &sleeps);
+        events += work(events, &yields);
     opal_atomic_wmb();
     btl_velo.receiving = 0;
-    if (__builtin_expect(sleeps, 0) && events == 0 && opal_using_threads())
-        (void)sched_yield(); /* A sleep in the port would keep the other threads from it. */
+    if (__builtin_expect(yields, 0))
+        (void)sched_yield();
     return events;
 }

@@ -18,15 +18,13 @@
 
 #include <stdint.h>
 
+#include "common/velo_ompi.h"
+
 /** Tell the core that this is a spin loop. It also keeps a rank that waits from snatching a line
  *  between two stores of its owner, which is worth a fifth of an allreduce. */
 static inline void coll_velo_pause(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
+    velo_ompi_pause();
 }
 
 /** Owner of a slot: its contribution is there. Release: the stores of the contribution, and the

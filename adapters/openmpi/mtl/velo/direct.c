@@ -108,72 +108,53 @@ static inline __attribute__((always_inline)) int start(bool alone, void *data, s
     return status;
 }
 
-/* Poll for a receive's message, where no other rank wants the processor. In virtual time a poll of
- * ours would cost other than Open MPI's. */
+/* Poll for a receive's message, where no other rank wants the processor. Not with threads, which
+ * would be kept from the queues meanwhile. In virtual time a poll of ours would cost other than
+ * Open MPI's. */
 static inline void poll_for(struct velo_mq_request *request)
 {
-    if (velo_ompi_idle_is_crowd(&mtl_velo.idle) || mca_mtl_velo_component.params.simulated ||
-        !mtl_velo_lock_to_poll())
+    if (velo_ompi_idle_is_crowd(&mtl_velo.idle) || mca_mtl_velo_component.params.simulated)
         return;
     (void)velo_mq_poll(mtl_velo.mq, request);
-    mtl_velo_unlock();
 }
 
-/* A receive that this call waits for. Its request is on the stack, and with threads another thread
- * may end it: `ended` is the last that that one writes. */
-struct awaited {
-    struct velo_mq_request mq;
-    volatile bool ended;
-};
-
-static void awaited_done(struct velo_mq_request *mq)
+/* Wait for a receive whose request is on the stack. Without threads only. */
+static inline void await(struct velo_mq_request *receive)
 {
-    opal_atomic_wmb();
-    ((struct awaited *)mq)->ended = true;
-}
-
-static inline bool is_over(const struct awaited *receive)
-{
-    if (__builtin_expect(!opal_using_threads(), 1))
-        return *(const volatile int *)&receive->mq.status != VELO_AGAIN;
-    if (!receive->ended)
-        return false;
-    opal_atomic_rmb();
-    return true;
-}
-
-static inline void await(struct awaited *receive)
-{
-    while (!is_over(receive)) {
-        poll_for(&receive->mq);
-        if (is_over(receive))
+    while (receive->status == VELO_AGAIN) {
+        poll_for(receive);
+        if (receive->status != VELO_AGAIN)
             break;
         opal_progress();
     }
 }
+
+static int recv_with_threads(void *buf, size_t count, ompi_datatype_t *datatype, int source,
+                             int tag, ompi_communicator_t *comm, ompi_status_public_t *status);
 
 static int direct_recv(void *buf, size_t count, ompi_datatype_t *datatype, int source, int tag,
                        ompi_communicator_t *comm, ompi_status_public_t *status)
 {
     void *data;
     size_t cap_bytes;
+    if (__builtin_expect(opal_using_threads(), 0))
+        return recv_with_threads(buf, count, datatype, source, tag, comm, status);
     if (!find_piece(buf, count, datatype, &data, &cap_bytes))
         return cm.pml_recv(buf, count, datatype, source, tag, comm, status);
     velo_id_t from;
     if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
         return OMPI_ERR_UNREACH;
-    struct awaited receive;
-    receive.mq.done = opal_using_threads() ? awaited_done : NULL;
-    receive.ended = false;
-    int started = start(false, data, cap_bytes, from, source, tag, comm, &receive.mq);
+    struct velo_mq_request receive;
+    receive.done = NULL;
+    int started = start(true, data, cap_bytes, from, source, tag, comm, &receive);
     if (__builtin_expect(started != VELO_OK, 0))
         return velo_ompi_error(started);
     await(&receive);
     /* A message from the rank that was asked for needs no look at the rank. */
-    if (receive.mq.status == VELO_OK && status == MPI_STATUS_IGNORE && source != MPI_ANY_SOURCE)
+    if (receive.status == VELO_OK && status == MPI_STATUS_IGNORE && source != MPI_ANY_SOURCE)
         return MPI_SUCCESS;
     ompi_status_public_t result;
-    mtl_velo_status(&result, comm, &receive.mq);
+    mtl_velo_status(&result, comm, &receive);
     if (status != MPI_STATUS_IGNORE)
         OMPI_COPY_STATUS(status, result, false);
     return result.MPI_ERROR;
@@ -348,6 +329,16 @@ static int direct_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int 
 /* ---- waiting ----------------------------------------------------------------------------------
  */
 
+/* As any request of Open MPI is waited for: one thread of the rank polls, the others sleep until
+ * their own request has ended. */
+static int recv_with_threads(void *buf, size_t count, ompi_datatype_t *datatype, int source,
+                             int tag, ompi_communicator_t *comm, ompi_status_public_t *status)
+{
+    ompi_request_t *request = NULL;
+    int rc = irecv_slow(buf, count, datatype, source, tag, comm, &request);
+    return rc == OMPI_SUCCESS ? waits.req_wait(&request, status) : rc;
+}
+
 /* Is this request ours and still under way? */
 static inline bool is_pending(const ompi_request_t *request)
 {
@@ -356,7 +347,7 @@ static inline bool is_pending(const ompi_request_t *request)
 
 static int direct_wait(ompi_request_t **request, ompi_status_public_t *status)
 {
-    if (is_pending(*request))
+    if (!opal_using_threads() && is_pending(*request))
         poll_for(&((mtl_velo_receive *)*request)->op.mq);
     return waits.req_wait(request, status);
 }
@@ -387,18 +378,18 @@ static size_t finish(size_t count, ompi_request_t **requests, ompi_status_public
  * stream. Once all have ended Open MPI need not note in each request who waits for it. */
 static int direct_wait_all(size_t count, ompi_request_t **requests, ompi_status_public_t *statuses)
 {
-    bool alone = !opal_using_threads();
+    if (opal_using_threads())
+        return waits.req_wait_all(count, requests, statuses);
     size_t last = count;
-    size_t done = alone ? finish(count, requests, statuses) : 0;
+    size_t done = finish(count, requests, statuses);
     for (; last > done; last--) {
         if (!is_pending(requests[last - 1]))
             continue;
         poll_for(&((mtl_velo_receive *)requests[last - 1])->op.mq);
         if (is_pending(requests[last - 1]))
             break;
-        if (alone)
-            done += finish(count - done, requests + done,
-                           statuses != MPI_STATUSES_IGNORE ? statuses + done : statuses);
+        done += finish(count - done, requests + done,
+                       statuses != MPI_STATUSES_IGNORE ? statuses + done : statuses);
     }
     if (done == count)
         return OMPI_SUCCESS;

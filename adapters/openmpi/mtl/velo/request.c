@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* A thread that polls keeps the lock for a microsecond or so: sleeping for it would take longer. */
+/* A thread that polls keeps the lock for a microsecond or so: sleeping for it would take longer,
+ * unless that thread has lost its core. */
 #define LOCK_TRIES 100
 
 void mtl_velo_status_cancelled(ompi_status_public_t *status)
@@ -68,10 +69,10 @@ void mtl_velo_lock_wanted(void)
     (void)opal_atomic_add_fetch_32(&mtl_velo.lock_wanted, 1);
     int tries = 0;
     while (tries < LOCK_TRIES && opal_mutex_trylock(&mtl_velo.lock) != 0) {
-        (void)sched_yield();
+        velo_ompi_pause();
         tries++;
     }
-    if (tries == LOCK_TRIES)
+    if (tries == LOCK_TRIES) /* Not a yield: whoever gets the core then may keep it for long. */
         opal_mutex_lock(&mtl_velo.lock);
     (void)opal_atomic_add_fetch_32(&mtl_velo.lock_wanted, -1);
 }
@@ -106,15 +107,15 @@ int mtl_velo_progress(void)
     if (!mtl_velo_lock_to_poll())
         return 0; /* Another thread does it, or comes first. */
     int events = velo_mq_progress(mtl_velo.mq);
-    bool idle = velo_ompi_idle_due(&mtl_velo.idle, events);
+    enum velo_ompi_rest rest = velo_ompi_idle_rest(&mtl_velo.idle, events);
     bool threads = opal_using_threads();
-    if (__builtin_expect(idle, 0)) /* A sleep in the port would keep the other threads from it. */
+    /* A sleep in the port would keep the other threads from it. */
+    if (__builtin_expect(rest == VELO_OMPI_SLEEPS, 0))
         (void)velo_mq_idle(mtl_velo.mq, threads ? 0 : mtl_velo.idle.sleep_ns);
-    if (threads) {
+    if (threads)
         mtl_velo_end_done();
-        if (idle)
-            (void)sched_yield();
-    }
+    if (__builtin_expect(rest == VELO_OMPI_YIELDS, 0))
+        (void)sched_yield();
     return events;
 }
 
