@@ -322,6 +322,88 @@ TEST(persistent_requests_start_again_and_again, 2)
     MPI_Request_free(&requests[1]);
 }
 
+/* One kind of persistent send, started three times with other data. */
+static void start_thrice(int kind, int count, MPI_Datatype type, size_t stride, int *out, int *in)
+{
+    static int (*const init[])(const void *, int, MPI_Datatype, int, int, MPI_Comm,
+                               MPI_Request *) = {MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init,
+                                                 MPI_Rsend_init};
+    MPI_Request requests[2];
+    size_t len_bytes = (size_t)count * stride * sizeof *out;
+    MPI_Recv_init(in, count, type, 1 - rank, kind, MPI_COMM_WORLD, &requests[0]);
+    init[kind](out, count, type, 1 - rank, kind, MPI_COMM_WORLD, &requests[1]);
+    for (unsigned round = 0; round < 3; round++) {
+        MPI_Status status;
+        int got;
+        fill(out, len_bytes, round + (unsigned)rank);
+        MPI_Start(&requests[0]);
+        MPI_Barrier(MPI_COMM_WORLD); /* A ready send needs its receive. */
+        MPI_Start(&requests[1]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Wait(&requests[0], &status);
+        MPI_Get_count(&status, type, &got);
+        CHECK_EQ(got, count);
+        CHECK_EQ(status.MPI_SOURCE, 1 - rank);
+        fill(out, len_bytes, round + 1 - (unsigned)rank);
+        for (size_t i = 0; i < (size_t)count; i++)
+            CHECK_EQ(in[i * stride], out[i * stride]);
+        MPI_Barrier(MPI_COMM_WORLD); /* Else buffered data may come back late. */
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
+TEST(each_kind_of_persistent_send_sends_what_is_there_when_it_starts, 2)
+{
+    static const int counts[] = {0, 1, 100, 2000, 300000};
+    static int out[600000], in[600000];
+    static char room[4 << 20];
+    MPI_Datatype one, strided;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &strided);
+    MPI_Type_commit(&strided);
+    MPI_Type_dup(MPI_INT, &one); /* May be freed while requests use it. */
+    MPI_Buffer_attach(room, sizeof room);
+    for (int kind = 0; kind < 4; kind++) {
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            start_thrice(kind, counts[i], one, 1, out, in);
+            start_thrice(kind, counts[i], strided, 2, out, in);
+        }
+    }
+    void *gone;
+    int gone_bytes;
+    MPI_Buffer_detach(&gone, &gone_bytes);
+    MPI_Type_free(&one);
+    MPI_Type_free(&strided);
+}
+
+TEST(a_buffered_persistent_send_keeps_its_type_and_goes_with_others, 2)
+{
+    static int out[3], in[3], room[4096];
+    MPI_Request requests[6];
+    MPI_Buffer_attach(room, sizeof room);
+    for (int i = 0; i < 3; i++) {
+        MPI_Datatype type;
+        MPI_Type_dup(MPI_INT, &type);
+        MPI_Recv_init(&in[i], 1, type, 1 - rank, i, MPI_COMM_WORLD, &requests[2 * i]);
+        (i == 1 ? MPI_Bsend_init : MPI_Send_init)(&out[i], 1, type, 1 - rank, i, MPI_COMM_WORLD,
+                                                  &requests[2 * i + 1]);
+        MPI_Type_free(&type);
+    }
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 3; i++)
+            out[i] = 100 * round + 10 * i + rank;
+        MPI_Startall(6, requests);
+        MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < 3; i++)
+            CHECK_EQ(in[i], 100 * round + 10 * i + 1 - rank);
+    }
+    for (int i = 0; i < 6; i++)
+        MPI_Request_free(&requests[i]);
+    void *gone;
+    int gone_bytes;
+    MPI_Buffer_detach(&gone, &gone_bytes);
+}
+
 TEST(a_cancelled_receive_takes_no_message, 2)
 {
     static char wrong[4096], right[4096];

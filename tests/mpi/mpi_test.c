@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TESTS_MAX 64
+#define TESTS_MAX 256
 
 static struct {
     const char *name;

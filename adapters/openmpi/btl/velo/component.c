@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "btl_velo.h"
 
+#include "common/persistent.h"
+
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/btl/base/btl_base_error.h"
 #include "opal/runtime/opal_progress.h"
@@ -207,6 +209,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 static int finalize(mca_btl_base_module_t *btl)
 {
     (void)btl;
+    velo_ompi_leave_persistent();
     velo_ompi_close(&btl_velo.port);
     return OPAL_SUCCESS;
 }

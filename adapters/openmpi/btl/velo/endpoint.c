@@ -2,6 +2,7 @@
 /* The processes that are reached, and connections to them. */
 #include "btl_velo.h"
 
+#include "common/persistent.h"
 #include "common/windows.h"
 
 #include "opal/util/output.h"
@@ -28,6 +29,7 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     (void)btl;
     if (btl_velo.port.reaches_others)
         velo_ompi_guard_windows();
+    velo_ompi_mend_persistent();
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
         /* Our own messages are for btl self, here or by its exclusivity. */

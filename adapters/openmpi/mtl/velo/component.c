@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mtl_velo.h"
 
+#include "common/persistent.h"
+
 #include "ompi/mca/bml/base/base.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
@@ -174,6 +176,7 @@ int mtl_velo_finalize(mca_mtl_base_module_t *mtl)
 {
     (void)mtl;
     mtl_velo_direct_remove();
+    velo_ompi_leave_persistent();
     (void)opal_progress_unregister(mtl_velo_progress);
     (void)velo_mq_close(mtl_velo.mq);
     mtl_velo.mq = NULL;

@@ -2,6 +2,7 @@
 /* Processes that can be reached, and communicators, with the limits of the match bits. */
 #include "mtl_velo.h"
 
+#include "common/persistent.h"
 #include "common/windows.h"
 
 #include "opal/util/output.h"
@@ -32,6 +33,7 @@ int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
         return OMPI_ERR_UNREACH;
     }
     velo_ompi_guard_windows();
+    velo_ompi_mend_persistent();
     /* Connections are made by the first send. The PML has been selected by now. */
     return mca_mtl_velo_component.direct ? mtl_velo_direct_install() : OMPI_SUCCESS;
 }
