@@ -181,8 +181,8 @@ struct RMA2_Word {
 /** One notification. All is 0: there is none. */
 struct RMA2_Notification {
     struct RMA2_Word word0; /**< Local address; of rma2_post_notification() the word; of a lock its
-                                 old value (bits 0 to 31), number (32 to 62), and whether it was
-                                 added to (63). */
+                                 value (bits 0 to 31), number (32 to 62), and whether it was added
+                                 to (63). */
     struct RMA2_Word word1; /**< Size less 1 (bits 0 to 22) or class (0 to 7), context (23 to 30),
                                  node (32 to 47), type (48 to 50), command (51 to 54), modifier (55
                                to 60), error (61 to 63). */
@@ -196,6 +196,7 @@ struct RMA2_Region {
     RMA2_NLA nla;   /**< The address of that for peers. */
     size_t size;    /**< Bytes from there to the end of what was registered. */
     void *internal; /**< The library's own. */
+    size_t offset;  /**< Of the first byte that was registered, from there. */
 };
 /** Registered memory. */
 typedef struct RMA2_Region RMA2_Region;
@@ -204,7 +205,8 @@ typedef struct RMA2_Region RMA2_Region;
 struct RMA2_Descriptor {
     uint64_t value[8]; /**< Word 0: size less 1 from bit 40, modifier from 35, notifications from
                           32, node from 16, context from 8, command from 2, 3 in bits 0 and 1. Word
-                          1: address read, or immediate value. Word 2: address written. */
+                          1: address read; of an immediate put the one written. Word 2: address
+                          written, or immediate value. */
 } __attribute__((aligned(16)));
 /** A put or get to be posted. */
 typedef struct RMA2_Descriptor RMA2_Descriptor;
@@ -304,7 +306,7 @@ RMA2_API RMA2_VPID rma2_get_vpid(RMA2_Port port);
  * Register memory for operations of this port and of its peers. Registrations may overlap.
  *
  * @param port     An open port.
- * @param address  First byte. If it is not the first of a page, the region begins at that one.
+ * @param address  First byte. Need not be the first of a page; offsets count from it.
  * @param size     Bytes, at least 1.
  * @param region   Receives the region, owned by the caller until rma2_unregister().
  * @retval RMA2_SUCCESS         Registered.
@@ -340,7 +342,7 @@ RMA2_API RMA2_ERROR rma2_unregister(RMA2_Port port, RMA2_Region *region);
  * Register memory; the region is the caller's own.
  *
  * @param port     An open port.
- * @param address  First byte. If it is not the first of a page, the region begins at that one.
+ * @param address  First byte. Need not be the first of a page; offsets count from it.
  * @param size     Bytes, at least 1.
  * @param region   Filled in.
  * @return As rma2_register().
@@ -367,10 +369,10 @@ RMA2_API RMA2_ERROR rma2_unregister_nofree(RMA2_Port port, RMA2_Region *region);
  * The address of a byte of a region, for peers.
  *
  * @param region  A region.
- * @param offset  The byte, from the region's start; its size is allowed.
- * @param nla     Receives the address: the region's and the offset.
+ * @param offset  The byte, from the first that was registered; the one behind the last is allowed.
+ * @param nla     Receives the address.
  * @retval RMA2_SUCCESS        There it is.
- * @retval RMA2_ERR_INV_VALUE  A pointer is NULL, or offset is above the size.
+ * @retval RMA2_ERR_INV_VALUE  A pointer is NULL, or offset is beyond the region.
  * @thread Any thread.
  * @path hot
  */
@@ -383,7 +385,7 @@ RMA2_API RMA2_ERROR rma2_get_nla(RMA2_Region *region, size_t offset, RMA2_NLA *n
  * @param port      An open port.
  * @param handle    A connection of it.
  * @param region    Local memory.
- * @param offset    First byte in it, from its start.
+ * @param offset    First byte in it, from the first that was registered.
  * @param size      Bytes, 1 to 8 MiB.
  * @param remote    The remote address.
  * @param spec      Which sides are notified, or-ed; see enum RMA2_Spec.
@@ -416,7 +418,7 @@ RMA2_API RMA2_ERROR rma2_post_put_bt(RMA2_Port port, RMA2_Handle handle, RMA2_Re
  * @param port      An open port.
  * @param handle    A connection of it.
  * @param region    Local memory.
- * @param offset    First byte in it, from its start.
+ * @param offset    First byte in it, from the first that was registered.
  * @param size      Bytes, 1 to 8 MiB.
  * @param remote    The remote address.
  * @param spec      Which sides are notified, or-ed; see enum RMA2_Spec.
@@ -436,7 +438,7 @@ RMA2_API RMA2_ERROR rma2_post_get_bt(RMA2_Port port, RMA2_Handle handle, RMA2_Re
  * @param port      An open port.
  * @param handle    A connection of it.
  * @param region    Local memory.
- * @param offset    First byte in it, from its start.
+ * @param offset    First byte in it, from the first that was registered.
  * @param size      Bytes, 1 to 8 MiB, a multiple of 8, as the addresses are.
  * @param remote    The remote address.
  * @param spec      Which sides are notified, or-ed; see enum RMA2_Spec.
@@ -456,7 +458,7 @@ RMA2_API RMA2_ERROR rma2_post_put_qw(RMA2_Port port, RMA2_Handle handle, RMA2_Re
  * @param port      An open port.
  * @param handle    A connection of it.
  * @param region    Local memory.
- * @param offset    First byte in it, from its start.
+ * @param offset    First byte in it, from the first that was registered.
  * @param size      Bytes, 1 to 8 MiB, a multiple of 8, as the addresses are.
  * @param remote    The remote address.
  * @param spec      Which sides are notified, or-ed; see enum RMA2_Spec.
@@ -593,9 +595,9 @@ RMA2_API RMA2_ERROR rma2_post_notification(RMA2_Port port, RMA2_Handle handle,
  * Fetch a lock of the peer; if it is not above a value, add to it; atomically.
  *
  * A port has 4,096 locks at each of the two targets, all 0 when it is opened; they live in memory
- * of the port, which nothing else reaches. The completer's notification, with the old value, the
- * number and whether it was added to, comes to this port; the responder's to the peer, with the
- * number.
+ * of the port, which nothing else reaches. The requester's notification, with the value that is
+ * compared with and result 0, comes to this port, then the completer's, with the lock's value from
+ * now on and whether it was added to; the responder's to the peer. Each has the number.
  *
  * @param port      An open port.
  * @param handle    A connection of it.
@@ -619,8 +621,8 @@ RMA2_API RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int targe
  *
  * @param descriptor  Filled in.
  * @param handle      The connection.
- * @param size        Bytes, 1 to 8 MiB.
  * @param command     RMA2_BT_GET, RMA2_QW_GET, RMA2_BT_PUT or RMA2_QW_PUT.
+ * @param size        Bytes, 1 to 8 MiB.
  * @param spec        Which sides are notified, or-ed; see enum RMA2_Spec.
  * @param modifier    enum RMA2_Modifier.
  * @param read_address   The address read: of a put a local one.
@@ -635,7 +637,7 @@ RMA2_API RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int targe
  * @see rma2_post_descriptor
  */
 RMA2_API RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle,
-                                          uint32_t size, RMA2_Command command,
+                                          RMA2_Command command, uint32_t size,
                                           RMA2_Notification_Spec spec,
                                           RMA2_Command_Modifier modifier, RMA2_NLA read_address,
                                           RMA2_NLA write_address);
@@ -802,10 +804,11 @@ RMA2_API uint64_t rma2_noti_get_notiput_payload(RMA2_Notification *notification)
 RMA2_API RMA2_Class rma2_noti_get_notiput_class(RMA2_Notification *notification);
 
 /**
- * The value of a lock before rma2_post_lock().
+ * A lock's value.
  *
  * @param notification  The notification.
- * @return The old value; of a notification to the lock's owner, 0.
+ * @return Of the completer's notification the value after the operation; of the requester's the
+ * value that is compared with; of a notification to the lock's owner 0.
  * @thread Any thread.
  * @path hot
  */
@@ -825,7 +828,7 @@ RMA2_API uint32_t rma2_noti_get_lock_number(RMA2_Notification *notification);
  * Whether rma2_post_lock() added.
  *
  * @param notification  The notification.
- * @return 1 if it did, else 0.
+ * @return Of the completer's notification 1 if it did, 0 if the lock is above; else 0.
  * @thread Any thread.
  * @path hot
  */

@@ -51,6 +51,7 @@ struct area {
 struct lock_op {
     uint64_t old;
     int32_t cmp;
+    int32_t add;
     struct lock_op *next; /* Of the free ones. */
 };
 

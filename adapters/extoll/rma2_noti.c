@@ -59,15 +59,24 @@ static uint64_t lock_word(uint64_t cookie)
     return cookie_part(cookie, NUMBER_AT, NUMBER_BITS) % LOCKS << LOCK_NUMBER_AT;
 }
 
-/* The outcome of a lock, as it stands in word 0. */
-static __attribute__((noinline)) uint64_t end_lock(struct rma2_port *port, uint64_t cookie,
-                                                   bool is_done)
+/* Word 0 of a lock's notifications, as the hardware filled it: the requester has sent the value
+ * that is compared with, and knows no result yet; the completer has the lock's value from now on.
+ */
+struct lock_words {
+    uint64_t requester;
+    uint64_t completer;
+};
+
+static __attribute__((noinline)) struct lock_words end_lock(struct rma2_port *port, uint64_t cookie,
+                                                            bool is_done)
 {
     struct lock_op *op = &port->lock_ops[cookie_part(cookie, SLOT_AT, SLOT_BITS) % LOCK_OPS];
     bool added = is_done && (int64_t)op->old <= op->cmp;
+    uint32_t value = (uint32_t)op->old + (added ? (uint32_t)op->add : 0);
     op->next = port->lock_free;
     port->lock_free = op;
-    return (uint32_t)op->old | lock_word(cookie) | (uint64_t)added << LOCK_RESULT_AT;
+    return (struct lock_words){(uint32_t)op->cmp | lock_word(cookie),
+                               value | lock_word(cookie) | (uint64_t)added << LOCK_RESULT_AT};
 }
 
 /* An operation of ours is over: it becomes the notifications that it asked for. */
@@ -78,14 +87,14 @@ hot_inline void push_ours(struct rma2_port *port, const struct velo_rma_notifica
     const uint64_t spec = cookie_part(cookie, TYPE_AT, 3);
     const uint64_t answer = answer_to(cmd);
     const uint64_t word1 = cookie & (SIZE_MASK | MODE_MASK);
-    uint64_t word0 = note->address;
+    struct lock_words word0 = {note->address, note->address};
     if (cmd == RMA2_LOCK_REQ)
         word0 = end_lock(port, cookie, note->status == VELO_OK);
     bool completer = answer && (spec & RMA2_COMPLETER_NOTIFICATION);
     if ((spec & RMA2_REQUESTER_NOTIFICATION) || (note->status && !completer))
-        push(port, note, RMA2_REQUESTER_NOTIFICATION, word0, word1 | cmd << CMD_AT);
+        push(port, note, RMA2_REQUESTER_NOTIFICATION, word0.requester, word1 | cmd << CMD_AT);
     if (completer)
-        push(port, note, RMA2_COMPLETER_NOTIFICATION, word0, word1 | answer << CMD_AT);
+        push(port, note, RMA2_COMPLETER_NOTIFICATION, word0.completer, word1 | answer << CMD_AT);
 }
 
 /* An operation of a peer's. */

@@ -300,8 +300,9 @@ static bool make_room(struct rma2_port *port)
     return true;
 }
 
-static RMA2_ERROR enter(struct rma2_port *port, uint64_t from, uint64_t end, RMA2_Region *region)
+static RMA2_ERROR enter(struct rma2_port *port, uint64_t first, uint64_t end, RMA2_Region *region)
 {
+    uint64_t from = first & ~(uint64_t)(PAGE_BYTES - 1);
     struct velo_rma_mem *mem;
     if (port->areas_count == AREAS_MAX)
         return RMA2_ERR_MLOCKLIMIT;
@@ -312,13 +313,12 @@ static RMA2_ERROR enter(struct rma2_port *port, uint64_t from, uint64_t end, RMA
     if (status)
         return rma2_result(status);
     port->areas[port->areas_count++] = (struct area){from, end, mem};
-    *region = (RMA2_Region){(void *)(uintptr_t)from, from, end - from, mem};
+    *region = (RMA2_Region){(void *)(uintptr_t)from, from, end - from, mem, first - from};
     return RMA2_SUCCESS;
 }
 
 RMA2_ERROR rma2_register_nomalloc(RMA2_Port port, void *address, size_t size, RMA2_Region *region)
 {
-    uint64_t from = (uintptr_t)address & ~(uint64_t)(PAGE_BYTES - 1);
     uint64_t end;
     if (!port)
         return RMA2_ERR_INV_PORT;
@@ -326,7 +326,7 @@ RMA2_ERROR rma2_register_nomalloc(RMA2_Port port, void *address, size_t size, RM
         __builtin_add_overflow((uint64_t)(uintptr_t)address, size, &end))
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    RMA2_ERROR error = enter(port, from, end, region);
+    RMA2_ERROR error = enter(port, (uintptr_t)address, end, region);
     turn_give(&port->turn, held);
     return error;
 }
@@ -387,8 +387,8 @@ RMA2_ERROR rma2_unregister(RMA2_Port port, RMA2_Region *region)
 
 RMA2_ERROR rma2_get_nla(RMA2_Region *region, size_t offset, RMA2_NLA *nla)
 {
-    if (!region || !nla || offset > region->size)
+    if (!region || !nla || offset > region->size - region->offset)
         return RMA2_ERR_INV_VALUE;
-    *nla = region->nla + offset;
+    *nla = region->nla + region->offset + offset;
     return RMA2_SUCCESS;
 }

@@ -152,6 +152,7 @@ static int issue_lock(struct rma2_handle *handle, const struct post *post,
     if (!op)
         return VELO_AGAIN;
     op->cmp = post->cmp;
+    op->add = post->add;
     uint64_t cookie = cookie_make(post->cmd, post->modifier, post->spec, post->size) |
                       cookie_of_lock((uint32_t)post->remote, (uint32_t)(op - port->lock_ops));
     struct lock_op *next = op->next;
@@ -306,7 +307,10 @@ hot_inline RMA2_ERROR post_region(RMA2_Port port, RMA2_Handle handle, uint8_t cm
 {
     if (unlikely(!port))
         return RMA2_ERR_INV_PORT;
-    if (unlikely(!region || offset > region->size || size > region->size - offset))
+    if (unlikely(!region))
+        return RMA2_ERR_INV_VALUE;
+    const size_t len_bytes = region->size - region->offset;
+    if (unlikely(offset > len_bytes || size > len_bytes - offset))
         return RMA2_ERR_INV_VALUE;
     if (unlikely(!region->internal))
         return RMA2_ERR_ATU;
@@ -314,7 +318,7 @@ hot_inline RMA2_ERROR post_region(RMA2_Port port, RMA2_Handle handle, uint8_t cm
                               .spec = spec,
                               .modifier = modifier,
                               .size = size,
-                              .local = region->nla + offset,
+                              .local = region->nla + region->offset + offset,
                               .remote = remote};
     return post_move(port, handle, &post, true);
 }
@@ -413,8 +417,8 @@ RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int target, uint32
 #define DESC_VPID_AT 8
 #define DESC_CMD_AT 2
 
-RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle, uint32_t size,
-                                 RMA2_Command command, RMA2_Notification_Spec spec,
+RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle,
+                                 RMA2_Command command, uint32_t size, RMA2_Notification_Spec spec,
                                  RMA2_Command_Modifier modifier, RMA2_NLA read_address,
                                  RMA2_NLA write_address)
 {
@@ -456,8 +460,8 @@ RMA2_ERROR rma2_post_descriptor(RMA2_Port port, RMA2_Handle handle, RMA2_Descrip
     if ((word & 3) != WORD0_VALID || (post.cmd > RMA2_QW_PUT && post.cmd != RMA2_IMMEDIATE_PUT))
         return RMA2_ERR_WRONG_CMD;
     if (post.cmd == RMA2_IMMEDIATE_PUT)
-        return rma2_post_immediate_put(port, handle, post.size, post.local, post.remote, post.spec,
-                                       post.modifier);
+        return rma2_post_immediate_put(port, handle, post.size, descriptor->value[2],
+                                       descriptor->value[1], post.spec, post.modifier);
     if (is_get(&post)) {
         post.local = descriptor->value[2];
         post.remote = descriptor->value[1];

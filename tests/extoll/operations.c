@@ -577,16 +577,16 @@ TEST(what_is_posted_is_done_when_its_connection_has_ended)
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-/* Ask for a lock; the outcome. */
+/* Ask for a lock: was it added to, and what is its value now? */
 static bool lock(struct two *two, int target, uint32_t number, int32_t cmp, int32_t add,
-                 int32_t *old)
+                 int32_t *value)
 {
     CHECK_EQ(rma2_post_lock(two->port, two->handle, target, number, cmp, add, RMA2_COMPLETER, 0),
              SUCCESS);
     RMA2_Notification note = note_next(two->port);
     check_note(two, &note, RMA2_COMPLETER, RMA2_LOCK_RSP, false);
     CHECK_EQ(rma2_noti_get_lock_number(&note), number);
-    *old = rma2_noti_get_lock_value(&note);
+    *value = rma2_noti_get_lock_value(&note);
     return rma2_noti_get_lock_result(&note);
 }
 
@@ -597,12 +597,12 @@ TEST(a_lock_is_added_to_if_it_is_not_above)
     } steps[] = {{0, 5},   {4, 1},    {5, 1},   {5, 1},         {100, -20},        {-15, 1},
                  {-14, 1}, {-14, -1}, {0, -50}, {INT32_MAX, 1}, {INT32_MIN, 1000}, {-62, 62}};
     struct two two = two_begin();
-    int32_t value = 0, old;
+    int32_t value = 0, found;
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         const bool adds = value <= steps[i].cmp;
-        CHECK_EQ(lock(&two, RMA2_LOCK_COMPLETER, 9, steps[i].cmp, steps[i].add, &old), adds);
-        CHECK_EQ(old, value);
+        CHECK_EQ(lock(&two, RMA2_LOCK_COMPLETER, 9, steps[i].cmp, steps[i].add, &found), adds);
         value += adds ? steps[i].add : 0;
+        CHECK_EQ(found, value);
     }
     two_end(&two);
 }
@@ -615,7 +615,7 @@ TEST(each_lock_of_each_target_is_one_of_its_own)
     for (int target = 0; target < 2; target++) {
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
             CHECK(lock(&two, target, numbers[i], 0, target * 100 + (int32_t)i + 1, &old));
-            CHECK_EQ(old, 0);
+            CHECK_EQ(old, target * 100 + (int32_t)i + 1);
         }
     }
     for (int target = 0; target < 2; target++) {
@@ -631,15 +631,19 @@ TEST(a_lock_notifies_the_sides_that_it_names)
 {
     struct two two = two_begin();
     for (RMA2_Notification_Spec spec = 0; spec <= RMA2_ALL; spec++) {
-        CHECK_EQ(rma2_post_lock(two.port, two.handle, RMA2_LOCK_RESPONDER, spec, 0, 1, spec, 0),
+        CHECK_EQ(rma2_post_lock(two.port, two.handle, RMA2_LOCK_RESPONDER, spec, 3, 7, spec, 0),
                  SUCCESS);
         if (spec & RMA2_REQUESTER) {
             RMA2_Notification note = note_next(two.port);
             check_note(&two, &note, RMA2_REQUESTER, RMA2_LOCK_REQ, false);
+            CHECK_EQ(rma2_noti_get_lock_value(&note), 3); /* What is compared with. */
+            CHECK_EQ(rma2_noti_get_lock_result(&note), 0);
+            CHECK_EQ(rma2_noti_get_lock_number(&note), spec);
         }
         if (spec & RMA2_COMPLETER) {
             RMA2_Notification note = note_next(two.port);
             check_note(&two, &note, RMA2_COMPLETER, RMA2_LOCK_RSP, false);
+            CHECK_EQ(rma2_noti_get_lock_value(&note), 7);
             CHECK_EQ(rma2_noti_get_lock_result(&note), 1);
         }
         if (spec & RMA2_RESPONDER) {
@@ -651,7 +655,7 @@ TEST(a_lock_notifies_the_sides_that_it_names)
     int32_t old;
     for (RMA2_Notification_Spec spec = 0; spec <= RMA2_ALL; spec++) {
         CHECK(!lock(&two, RMA2_LOCK_RESPONDER, spec, 0, 1, &old));
-        CHECK_EQ(old, 1);
+        CHECK_EQ(old, 7);
     }
     two_end(&two);
 }
@@ -681,7 +685,7 @@ static void contend(void *arg)
         memcpy(memory, &word, 8);
         put(&two, 0, 8, 0);
         CHECK(lock(&two, RMA2_LOCK_RESPONDER, 3, 1, -1, &old));
-        CHECK_EQ(old, 1);
+        CHECK_EQ(old, 0);
     }
     CHECK_EQ(rma2_close(two.port), SUCCESS);
 }
@@ -833,8 +837,8 @@ TEST(random_operations_do_what_a_simple_model_does)
             break;
         case 3:
             CHECK_EQ(lock(&two, 0, number, cmp, add, &old), locks[number] <= cmp);
-            CHECK_EQ(old, locks[number]);
             locks[number] += locks[number] <= cmp ? add : 0;
+            CHECK_EQ(old, locks[number]);
             break;
         default:
             CHECK_EQ(rma2_post_notification(two.port, two.handle, (RMA2_Class)word, word,

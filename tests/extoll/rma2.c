@@ -140,7 +140,7 @@ TEST(no_port_is_an_error_of_each_post)
     CHECK_EQ(rma2_post_immediate_put(NULL, a.self, 8, 0, a.region->nla, 0, 0), no_port);
     CHECK_EQ(rma2_post_notification(NULL, a.self, 0, 0, 0, 0), no_port);
     CHECK_EQ(rma2_post_lock(NULL, a.self, 0, 0, 0, 0, 0, 0), no_port);
-    CHECK_EQ(rma2_desc_set_put_get(&descriptor, a.self, 1, RMA2_BT_PUT, 0, 0, 0, 0), SUCCESS);
+    CHECK_EQ(rma2_desc_set_put_get(&descriptor, a.self, RMA2_BT_PUT, 1, 0, 0, 0, 0), SUCCESS);
     CHECK_EQ(rma2_post_descriptor(NULL, a.self, &descriptor), no_port);
     alone_close(&a);
 }
@@ -213,7 +213,7 @@ TEST(a_handle_of_another_port_is_refused)
     const RMA2_NLA nla = a.region->nla;
     const RMA2_ERROR no_handle = RMA2_ERR_INV_HANDLE;
     CHECK_EQ(rma2_connect(b, 0, rma2_get_vpid(a.port), RMA2_CONN_DEFAULT, &other), SUCCESS);
-    CHECK_EQ(rma2_desc_set_put_get(&descriptor, other, 1, RMA2_BT_PUT, 0, 0, nla, nla), SUCCESS);
+    CHECK_EQ(rma2_desc_set_put_get(&descriptor, other, RMA2_BT_PUT, 1, 0, 0, nla, nla), SUCCESS);
     RMA2_Handle wrong[] = {NULL, other};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         CHECK_EQ(rma2_post_put_bt(a.port, wrong[i], a.region, 0, 1, nla, 0, 0), no_handle);
@@ -224,7 +224,7 @@ TEST(a_handle_of_another_port_is_refused)
         CHECK_EQ(rma2_post_descriptor(a.port, wrong[i], &descriptor), no_handle);
         CHECK_EQ(rma2_disconnect(a.port, wrong[i]), no_handle);
     }
-    CHECK_EQ(rma2_desc_set_put_get(&descriptor, NULL, 1, RMA2_BT_PUT, 0, 0, nla, nla), no_handle);
+    CHECK_EQ(rma2_desc_set_put_get(&descriptor, NULL, RMA2_BT_PUT, 1, 0, 0, nla, nla), no_handle);
     CHECK_EQ(rma2_close(b), SUCCESS);
     alone_close(&a);
 }
@@ -347,8 +347,41 @@ TEST(a_region_begins_with_its_first_page)
     CHECK(region.start == memory + PAGE);
     CHECK_EQ(region.size, 1100);
     CHECK_EQ(region.nla, a.region->nla + PAGE);
+    CHECK_EQ(region.offset, 100);
     CHECK_EQ(rma2_unregister_nofree(a.port, &region), SUCCESS);
     CHECK(region.start == NULL && region.nla == 0 && region.size == 0);
+    alone_close(&a);
+}
+
+TEST(offsets_count_from_the_first_byte_that_was_registered)
+{
+    struct alone a = alone_fresh();
+    unsigned char *bytes = malloc(3000); /* Begins in the middle of a page. */
+    RMA2_Region *region;
+    RMA2_NLA nla = 0;
+    CHECK((uintptr_t)bytes % PAGE != 0);
+    memset(bytes, 0, 3000);
+    memset(memory, 0, sizeof memory);
+    CHECK_EQ(rma2_register(a.port, bytes, 3000, &region), SUCCESS);
+    CHECK_EQ(rma2_get_nla(region, 7, &nla), SUCCESS);
+    CHECK_EQ(nla, (uintptr_t)bytes + 7);
+    CHECK_EQ(rma2_get_nla(region, 3000, &nla), SUCCESS);
+    CHECK_EQ(rma2_get_nla(region, 3001, &nla), RMA2_ERR_INV_VALUE);
+    bytes[2999] = 5;
+    CHECK_EQ(rma2_post_put_bt(a.port, a.self, region, 2999, 1, a.region->nla, RMA2_REQUESTER, 0),
+             SUCCESS);
+    RMA2_Notification note = note_next(a.port);
+    CHECK_EQ(rma2_noti_get_local_address(&note), (uintptr_t)bytes + 2999);
+    CHECK_EQ(memory[0], 5);
+    CHECK_EQ(rma2_post_put_bt(a.port, a.self, region, 2999, 2, a.region->nla, 0, 0),
+             RMA2_ERR_INV_VALUE);
+    memory[1] = 6;
+    CHECK_EQ(rma2_post_get_bt(a.port, a.self, region, 1, 1, a.region->nla + 1, RMA2_COMPLETER, 0),
+             SUCCESS);
+    (void)note_next(a.port);
+    CHECK_EQ(bytes[1], 6);
+    CHECK_EQ(rma2_unregister(a.port, region), SUCCESS);
+    free(bytes);
     alone_close(&a);
 }
 
@@ -520,7 +553,7 @@ TEST(a_descriptor_has_the_documented_bits)
     RMA2_Handle handle;
     RMA2_Descriptor descriptor;
     CHECK_EQ(rma2_connect(port, 0x21, 0x43, RMA2_CONN_DEFAULT, &handle), SUCCESS);
-    CHECK_EQ(rma2_desc_set_put_get(&descriptor, handle, 0x123457, RMA2_QW_PUT, 5, RMA2_CMD_NTR,
+    CHECK_EQ(rma2_desc_set_put_get(&descriptor, handle, RMA2_QW_PUT, 0x123457, 5, RMA2_CMD_NTR,
                                    0x1111, 0x2222),
              SUCCESS);
     CHECK_EQ(descriptor.value[0], UINT64_C(0x123456) << 40 | UINT64_C(2) << 35 | UINT64_C(5) << 32 |
@@ -537,12 +570,12 @@ TEST(a_descriptor_is_posted_as_its_call_would_be)
     RMA2_Descriptor descriptor;
     pattern_fill(memory, 64, 1);
     CHECK_EQ(
-        rma2_desc_set_put_get(&descriptor, a.self, 64, RMA2_BT_PUT, RMA2_REQUESTER, 0, from, to),
+        rma2_desc_set_put_get(&descriptor, a.self, RMA2_BT_PUT, 64, RMA2_REQUESTER, 0, from, to),
         SUCCESS);
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, &descriptor), SUCCESS);
     (void)note_next(a.port);
     CHECK(pattern_matches(memory + PAGE, 64, 1));
-    CHECK_EQ(rma2_desc_set_put_get(&descriptor, a.self, 32, RMA2_QW_GET, RMA2_COMPLETER, 0, to,
+    CHECK_EQ(rma2_desc_set_put_get(&descriptor, a.self, RMA2_QW_GET, 32, RMA2_COMPLETER, 0, to,
                                    from + 2 * PAGE),
              SUCCESS);
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, &descriptor), SUCCESS);
@@ -551,8 +584,8 @@ TEST(a_descriptor_is_posted_as_its_call_would_be)
     CHECK(memcmp(memory + 2 * PAGE, memory, 32) == 0 && memory[2 * PAGE + 32] == 0);
     descriptor.value[0] = (descriptor.value[0] & ~(UINT64_C(15) << 2)) | RMA2_IMMEDIATE_PUT << 2;
     descriptor.value[0] = (descriptor.value[0] & ((UINT64_C(1) << 40) - 1)) | UINT64_C(3) << 40;
-    descriptor.value[1] = 0x44332211;
-    descriptor.value[2] = to;
+    descriptor.value[1] = to;
+    descriptor.value[2] = 0x44332211;
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, &descriptor), SUCCESS);
     note = note_next(a.port);
     CHECK_EQ(rma2_noti_get_size(&note), 4);
@@ -565,15 +598,15 @@ TEST(descriptors_that_cannot_be_are_refused)
     struct alone a = alone_fresh();
     const RMA2_NLA nla = a.region->nla;
     RMA2_Descriptor good, bad;
-    CHECK_EQ(rma2_desc_set_put_get(NULL, a.self, 1, 0, 0, 0, 0, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_set_put_get(NULL, a.self, 0, 1, 0, 0, 0, 0), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 0, 0, 0, 0, 0, 0), RMA2_ERR_INV_VALUE);
-    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, (8 << 20) + 1, 0, 0, 0, 0, 0),
+    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 0, (8 << 20) + 1, 0, 0, 0, 0),
              RMA2_ERR_INV_VALUE);
-    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 1, 0, 8, 0, 0, 0), RMA2_ERR_INV_VALUE);
-    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 1, 0, 0, 16, 0, 0), RMA2_ERR_WRONG_ARG);
-    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 1, RMA2_NOTIFICATION_PUT, 0, 0, 0, 0),
+    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 0, 1, 8, 0, 0, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 0, 1, 0, 16, 0, 0), RMA2_ERR_WRONG_ARG);
+    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, RMA2_NOTIFICATION_PUT, 1, 0, 0, 0, 0),
              RMA2_ERR_WRONG_CMD);
-    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, 8 << 20, RMA2_BT_PUT, 7, 0, nla, nla), SUCCESS);
+    CHECK_EQ(rma2_desc_set_put_get(&good, a.self, RMA2_BT_PUT, 8 << 20, 7, 0, nla, nla), SUCCESS);
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, NULL), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, &good), RMA2_ERR_ATU); /* Longer than memory. */
     bad = good;

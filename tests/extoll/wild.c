@@ -143,7 +143,7 @@ static void take(unsigned char round)
                             RMA2_COMPLETER_NOTIFICATION, RMA2_CMD_DEFAULT));
         RMA2_Notification *outcome;
         RMA2(rma2_noti_get_block(port, &outcome));
-        EXPECT(rma2_noti_get_lock_value(outcome) == i && rma2_noti_get_lock_result(outcome));
+        EXPECT(rma2_noti_get_lock_value(outcome) == i + 1 && rma2_noti_get_lock_result(outcome));
         RMA2(rma2_noti_free(port, outcome));
     }
     RMA2(rma2_post_notification(port, other, CLASS_DONE, round, RMA2_COMPLETER_NOTIFICATION,
