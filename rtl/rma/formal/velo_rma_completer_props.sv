@@ -11,6 +11,8 @@
 //   * The translation is asked for the bytes that the packet names, all of them inside its operation, as
 //     the peer that sent it; so a write is whole and inside the page that was granted.
 //   * An access that was granted is given back, once, before the packet is done with.
+//   * Nobody is told of success unless the packets of the operation came without a gap, and all of them were
+//     written: for one sending node of one's choice, whose packets are counted here from the operation's first.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
@@ -104,6 +106,10 @@ module velo_rma_completer_props
     else if (data_valid_i && data_ready) left_q <= data_last ? '0 : left_q - 10'd4;
   end
   logic same;
+  logic [5:0] number_q;
+  always_ff @(posedge clk_i) number_q <= command_i.number;
+  `VELO_ASSUME(NumberStands, !job_q || command_i.number == number_q)
+  `VELO_ASSUME(FewNumbers, command_i.number[5:1] == '0)
   assign whose = {header_i.dst_ctx, header_i.src_node, header_i.src_ctx};
   assign same = data_bytes_i == bytes_q && {command_i.len, command_i.offset} == offsets_q &&
                 command_i.notify == notify_q && whose == whose_q &&
@@ -170,7 +176,7 @@ module velo_rma_completer_props
     end_q     <= {1'b0, command_i.offset} + {14'b0, data_bytes_i};
   end
   // For the induction: the same sums.
-  `VELO_ASSERT(SameSums, !(job_q && u_dut.state_q != 4'd0) ||
+  `VELO_ASSERT(SameSums, !(job_q && u_dut.state_q != 4'd0 && u_dut.state_q != 4'd9) ||
                (u_dut.address_q == address_q && u_dut.end_q == end_q))
   `VELO_ASSERT(AsksForWhatItWrites, !atu_valid ||
                (atu_request.address == address_q && atu_request.len_bytes == data_bytes_i &&
@@ -188,6 +194,31 @@ module velo_rma_completer_props
   `VELO_ASSERT(GivenBackOnce, !atu_release || (granted_q && !given_back_q))
   `VELO_ASSERT(GivenBack, !done || granted_q == given_back_q)
   `VELO_ASSERT(ToldAfterTheAccess, !(notify_valid || reply_valid) || granted_q == given_back_q)
+
+`ifdef WHOLE
+  // How much of the operation of a node of one's choice has come without a gap and was written.
+  logic node_q;  // the node
+  logic whole_q, whole, ours;
+  logic [5:0] run_number_q;
+  logic [22:0] run_end_q;
+  always_ff @(posedge clk_i) node_q <= node_q;
+  assign ours  = header_i.src_node[0] == node_q;
+  assign whole = command_i.offset == '0 ||
+      (whole_q && run_number_q == command_i.number && run_end_q == command_i.offset);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      whole_q   <= 1'b0;
+      run_end_q <= '0;
+    end else if (done && ours) begin
+      whole_q      <= whole && success;
+      run_number_q <= command_i.number;
+      run_end_q    <= end_q[22:0];
+    end
+  end
+  `VELO_ASSERT(SuccessOfAWholeOperation, !ours || whole || !(notify_valid ||
+               (reply_valid && reply_command.error == ErrorNone)))
+
+`endif
 
   // A beat that is offered stays until it is taken.
   logic atu_waits_q, notify_waits_q, reply_waits_q;
@@ -209,6 +240,10 @@ module velo_rma_completer_props
       cover (reply_valid && reply_command.error == ErrorContext);
       cover (reply_valid && reply_command.error == ErrorStall);
       cover (done && !granted_q && data_bytes_i != '0);
+`ifdef WHOLE
+      cover (ours && reply_valid && reply_command.error == ErrorNone && command_i.offset == 23'd14);
+      cover (ours && reply_valid && reply_command.error == ErrorLost);
+`endif
     end
   end
 

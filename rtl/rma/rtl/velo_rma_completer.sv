@@ -5,8 +5,11 @@
 //
 // Each packet is translated and checked on its own before any of its bytes are written: a refused
 // packet touches nothing. The outcome is given once, with the operation's last packet; whether an
-// earlier one failed is remembered by sending node, since a node sends the packets of its operations
-// one operation after the other.
+// earlier one failed, and where the next one begins, is remembered by sending node, since a node sends the
+// packets of its operations one operation after the other. So an operation of which any packet but the last was
+// lost fails with ErrorLost; of one whose last is lost nobody is told. Packets of different operations are
+// taken for those of one only if these are a multiple of 64 apart at their requester, the last ones of the former
+// and the first ones of the latter were lost, and the offsets fit.
 // Puts: the notification at the completer, then, if asked for or if the operation failed, a reply that
 // the caller sends to the requester. Answers: the notification at the requester; of failure, always.
 //
@@ -14,9 +17,10 @@
 // and length hold). `notify_*` valid/ready after all of the data was taken by `posted_*`, which keeps
 // order; `notify_error_i` with ready: ErrorNone, or why it was refused. `reply_*` valid/ready.
 //
-// With `Ecc` the memory of failures is protected (velo_ram). What cannot be read counts as a failure, ErrorMemory.
+// The memory of failures is cleared after the reset, in a cycle a node; a job waits for that.
+// With `Ecc` it is protected (velo_ram). What cannot be read counts as a failure, ErrorMemory.
 //
-// Errors: those of velo_atu; ErrorMalformed for data outside the operation, or a packet that was not
+// Errors: those of velo_atu; ErrorLost at the first packet behind a lost one; ErrorMalformed for data outside the operation, or a packet that was not
 // as long as it said (its write is filled with zeros). Each is a pulse on `error_valid_o`. The
 // requester is told why if the completer's notification was refused (the data are written all the
 // same): ErrorContext or ErrorStall; velo_rma_notifier reports that.
@@ -91,7 +95,8 @@ module velo_rma_completer
     StOutcome,
     StNotify,
     StReply,
-    StDone
+    StDone,
+    StClear  // the memory of failures, after the reset
   } state_e;
 
   state_e state_q;
@@ -101,30 +106,43 @@ module velo_rma_completer
   logic last_q, fits, asks_us, asks_reply;
   logic [AddrBits-1:0] addr_q;
 
-  // ----- the failures of a node's operation so far ----------------------------------------------
+  // ----- a node's operation so far: its failure, and what comes next ----------------------------
 
-  logic [3:0] earlier_bits;
+  typedef struct packed {
+    logic [5:0]  number;
+    logic [22:0] offset;
+    logic [3:0]  error;
+  } progress_t;
+
+  progress_t earlier, now;
+  logic [NodeBits-1:0] node, clear_q;
   ecc_t earlier_ecc, ecc_q;
+  assign node = header_i.src_node[NodeBits-1:0];
+  assign now  = '{number: command_i.number, offset: end_q[22:0], error: outcome};
   velo_ram #(
-      .Width(4),
+      .Width($bits(progress_t)),
       .Depth(2 ** NodeBits),
       .ReadsOld(1'b1),
       .Ecc(Ecc)
   ) u_failures (
       .clk_i,
-      .we_i       (state_q == StOutcome),
-      .waddr_i    (header_i.src_node[NodeBits-1:0]),
-      .wdata_i    (outcome),
-      .raddr_i    (header_i.src_node[NodeBits-1:0]),
-      .rdata_o    (earlier_bits),
+      .we_i       (state_q == StClear || state_q == StOutcome),
+      .waddr_i    (state_q == StClear ? clear_q : node),
+      .wdata_i    (state_q == StClear ? '0 : now),
+      .raddr_i    (node),
+      .rdata_o    (earlier),
       .corrected_o(earlier_ecc.corrected),
       .broken_o   (earlier_ecc.broken)
   );
   // A register between the memory and what is decided by it: there long before the outcome is. The
-  // first packet of an operation starts afresh.
+  // first packet of an operation starts afresh; each other one continues the one before it.
+  logic continues, gap_q;
+  assign continues = earlier.number == command_i.number && earlier.offset == command_i.offset;
   always_ff @(posedge clk_i) begin
     if (command_i.offset == '0) earlier_q <= ErrorNone;
-    else earlier_q <= earlier_ecc.broken ? ErrorMemory : error_e'(earlier_bits);
+    else if (earlier_ecc.broken) earlier_q <= ErrorMemory;
+    else earlier_q <= continues ? error_e'(earlier.error) : ErrorLost;
+    gap_q <= command_i.offset != '0 && !earlier_ecc.broken && !continues;
     ecc_q <= command_i.offset == '0 ? '0 : earlier_ecc;
   end
   assign ecc_o      = state_q == StOutcome ? ecc_q : '0;
@@ -138,9 +156,12 @@ module velo_rma_completer
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      state_q <= StIdle;
+      state_q <= StClear;
+      clear_q <= '0;
     end else begin
+      clear_q <= clear_q + 1'b1;
       unique case (state_q)
+        StClear: if (clear_q == '1) state_q <= StIdle;
         StIdle: if (job_valid_i) state_q <= StCheck;
         StCheck: state_q <= fits && data_bytes_i != '0 ? StTranslate : StOutcome;
         StTranslate: if (atu_ready_i) state_q <= StAnswer;
@@ -250,9 +271,9 @@ module velo_rma_completer
   // A malformed packet was reported when it was taken in, an answer's error where it arose, a
   // notification that was refused by who refused it.
   assign completed_o = state_q == StDone && last_q && error_q == ErrorNone;
-  assign error_valid_o = (state_q == StCheck && !fits) ||
+  assign error_valid_o = (state_q == StCheck && (!fits || gap_q)) ||
       (state_q == StAnswer && atu_answer_valid_i && atu_answer_i.error != ErrorNone);
-  assign error_code_o = state_q == StCheck ? ErrorMalformed : atu_answer_i.error;
+  assign error_code_o = state_q != StCheck ? atu_answer_i.error : fits ? ErrorLost : ErrorMalformed;
 
   logic unused;
   assign unused = ^header_i;

@@ -5,7 +5,8 @@
 // A put is cut into packets that fit the MTU and stay in one page at both ends; their data are read
 // from registered memory of the descriptor's context, the next packet's while one is sent. All others
 // are one packet, but for an immediate put across two pages. Nothing is kept once the last packet is
-// handed over: the answers carry all that a notification needs.
+// handed over: the answers carry all that a notification needs. The operations are numbered, so that who writes the
+// data can tell packets of one from those of another (velo_rma_completer).
 //
 // `beat_*`: descriptors as velo_rma_intake queues them. `read_*` and `result_*`: a velo_rma_reader.
 // `packet_*`: jobs for a velo_rma_emit, to which the reader's data go. `notify_*` valid/ready.
@@ -93,6 +94,7 @@ module velo_rma_requester
   rma_descriptor_t desc;
   rma_operands_t operands;
   logic [22:0] offset_q;
+  logic [5:0] number_q;
   logic [63:0] value_q;
   logic [2:0] shift_left_q;
   error_e verdict, error_q;
@@ -232,6 +234,7 @@ module velo_rma_requester
     packet_command_o.add_always     = desc.add_always;
     packet_command_o.len            = desc.len;
     packet_command_o.offset         = offset_q;
+    packet_command_o.number         = number_q;
     packet_command_o.remote_address = desc.remote_address;
     packet_command_o.local_address  = desc.local_address;
   end
@@ -256,8 +259,10 @@ module velo_rma_requester
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      state_q <= StName;
+      state_q  <= StName;
+      number_q <= '0;
     end else begin
+      if (state_q == StJudge) number_q <= number_q + 6'd1;
       unique case (state_q)
         StName:   if (take && named) state_q <= StWords;
         StWords: begin

@@ -23,7 +23,7 @@ READ, WRITE, ATOMIC = 1, 2, 4
 PUT, GET, IMMEDIATE, UPDATE, NOTIFY = 1, 2, 3, 4, 5
 REQUESTER, RESPONDER, COMPLETER, ERROR = 1, 2, 4, 8
 MISALIGNED, OVERSIZE, MALFORMED, CONTEXT, STALL, KIND = 1, 2, 3, 4, 5, 7
-UNREGISTERED, RIGHT, HOST = 8, 9, 10
+UNREGISTERED, RIGHT, HOST, LOST = 8, 9, 10, 14
 PORT, READY, STREAM, QUERY = (
     Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
 )
