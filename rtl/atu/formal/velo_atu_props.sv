@@ -8,6 +8,8 @@
 //   * After a page is taken out of the table and its deregistration has ended, no client holds an
 //     access to it, and none is granted.
 //   * Each request has one answer.
+//   * The setting counts that was offered as the request was taken, whenever it changes: with the table off, or too
+//     small for the page, nothing is granted. What the cache held before the table was off is not granted behind it.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
@@ -19,6 +21,8 @@ module velo_atu_props
 (
     input logic                     clk_i,
     input logic                     rst_ni,
+    input logic                     enable_i,
+    input logic                     small_i,  // the table has four entries
     input logic                     invalidate_valid_i,
     input logic               [2:0] invalidate_page_i,
     input logic               [1:0] request_valid_i,
@@ -46,9 +50,8 @@ module velo_atu_props
       .LineBits  (1),
       .PageBits  (3)
   ) u_dut (
-      .enable_i          (1'b1),
       .table_base_i      ('0),
-      .table_bits_i      (5'd3),
+      .table_bits_i      (small_i ? 5'd2 : 5'd3),
       .invalidating_o    (invalidating),
       .request_ready_o   (request_ready),
       .answer_valid_o    (answer_valid),
@@ -152,6 +155,21 @@ module velo_atu_props
   `VELO_ASSERT(NobodyHoldsIt, !ended_q || holds_q == '0)
   `VELO_ASSERT(NobodyGetsIt, !ended_q || !chosen || granted == '0)
 
+  // The setting with which the request was taken, and whether the table was off since the page left it.
+  logic on_q, small_q, off_q, late_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) off_q <= 1'b0;
+    else if (!in_table_q && !enable_i) off_q <= 1'b1;
+    if (|(request_valid_i & request_ready)) begin
+      on_q    <= enable_i;
+      small_q <= small_i;
+      late_q  <= off_q;
+    end
+  end
+  `VELO_ASSERT(OnlyWhileOn, granted == '0 || on_q)
+  `VELO_ASSERT(OnlyAsLarge, granted == '0 || !small_q || !request_q.address[14])
+  `VELO_ASSERT(ForgottenWhileOff, granted == '0 || !chosen || !late_q)
+
   // The host is asked until it takes the request.
   logic asks_q;
   always_ff @(posedge clk_i) asks_q <= rst_ni && nonposted_valid && !nonposted_ready_i;
@@ -180,6 +198,7 @@ module velo_atu_props
       cover (refused && chosen);
       cover (hit && chosen);
       cover (open_q[0] == 2'd2 && ended_q);
+      cover (late_q && |answer_valid && chosen && on_q);
     end
   end
 

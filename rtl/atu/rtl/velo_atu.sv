@@ -6,7 +6,9 @@
 // Pages are registered by the driver in a table in host memory (spec/velo.toml, `registered_page`;
 // base and size come from registers, the table starts at a multiple of its size). An access names a
 // page by its place in the table, its owner's context and who wants it. Entries are kept in a cache;
-// the table is read, by one non-posted read of 8 bytes, for what is not there.
+// the table is read, by one non-posted read of 8 bytes, for what is not there. A new setting of the table
+// counts from the next access that is judged on; all that the cache holds is forgotten then, which takes a cycle a
+// line, also if the setting was another one for a while only.
 //
 // Clients: `request_*` valid/ready; the answer comes as a pulse `answer_valid_o` that the client takes
 // at once; a client has two accesses at most and pulses `release_i` when its oldest is over.
@@ -96,7 +98,7 @@ module velo_atu
 
   logic [NumClients-1:0] grant, client_q;
   atu_request_t chosen, request_q;
-  logic start, drop_due, drop_take;
+  logic start, renew, drop_due, drop_take;
 
   velo_rr_arb #(
       .NumReq(NumClients)
@@ -113,11 +115,31 @@ module velo_atu
     for (int unsigned c = 0; c < NumClients; c++) chosen |= grant[c] ? request_i[c] : '0;
   end
 
-  assign drop_take       = state_q == StIdle && cache_ready && drop_due;
-  assign start           = state_q == StIdle && cache_ready && !drop_due && |request_valid_i;
+  assign drop_take = state_q == StIdle && cache_ready && !renew && drop_due;
+  assign start = state_q == StIdle && cache_ready && !renew && !drop_due && |request_valid_i;
   assign request_ready_o = start ? grant : '0;
 
   // ----- the table ------------------------------------------------------------------------------
+
+  // The setting as it holds for the access that is judged, and for all that the cache has.
+  typedef struct packed {
+    logic                enable;
+    logic [AddrBits-1:3] base;
+    logic [4:0]          bits;
+  } table_t;
+  table_t table_d, table_q;
+  logic differed_q;
+  assign table_d = '{enable: enable_i, base: table_base_i, bits: table_bits_i};
+  assign renew   = state_q == StIdle && (differed_q || table_d != table_q);
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      table_q    <= '0;
+      differed_q <= 1'b0;
+    end else begin
+      if (renew) table_q <= table_d;
+      differed_q <= !renew && (differed_q || table_d != table_q);
+    end
+  end
 
   logic [PageBits-1:0] page, drop_page_q, table_mask_q;
   assign page = request_q.address.page[PageBits-1:0];
@@ -129,6 +151,7 @@ module velo_atu
   ) u_cache (
       .clk_i,
       .rst_ni,
+      .clear_i(renew),
       .ready_o(cache_ready),
       .page_i (drop_take ? drop_page_q : page),
       .hit_o  (hit),
@@ -143,7 +166,7 @@ module velo_atu
   assign nonposted_valid_o = state_q == StAsk;
   always_comb begin
     nonposted_header_o = '0;
-    nonposted_header_o.addr = {table_base_i | (AddrBits - 3)'(page), 3'b0};
+    nonposted_header_o.addr = {table_q.base | (AddrBits - 3)'(page), 3'b0};
     nonposted_header_o.len_bytes = 10'd8;
   end
 
@@ -173,8 +196,8 @@ module velo_atu
   end
 
   always_ff @(posedge clk_i) begin
-    table_mask_q <= PageBits'((33'd1 << table_bits_i) - 33'd1);
-    in_table     <= enable_i && request_q.address.zero_36 == '0 && (page & ~table_mask_q) == '0 &&
+    table_mask_q <= PageBits'((33'd1 << table_q.bits) - 33'd1);
+    in_table     <= table_q.enable && request_q.address.zero_36 == '0 && (page & ~table_mask_q) == '0 &&
                     (24'(page) == request_q.address.page);
     in_page <= end_offset <= 13'd4096;
   end

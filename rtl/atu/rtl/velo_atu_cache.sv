@@ -5,8 +5,8 @@
 // Look-up: `hit_o` and `entry_o` two cycles after `page_i`, which stays meanwhile: a register follows
 // the block RAM, which is too slow for a comparison in the same cycle.
 // `fill_i` puts an entry into its line, `drop_i` empties the line of a page, whoever's entry it holds.
-// After reset the lines are emptied, one a cycle; `ready_o` says when that is done; nothing is asked
-// before.
+// After reset, and with a pulse on `clear_i`, the lines are emptied, one a cycle; `ready_o` says when that is done;
+// nothing is asked before.
 //
 // With `Ecc` the lines are protected (velo_ram). A line that cannot be read is no hit, so its entry is
 // fetched afresh. `ecc_o` tells what was met by the look-up whose answer is used in this cycle, `use_i`.
@@ -25,6 +25,7 @@ module velo_atu_cache
     input logic clk_i,
     input logic rst_ni,
 
+    input  logic clear_i,  // forget all
     output logic ready_o,
 
     input  logic             [PageBits-1:0] page_i,
@@ -44,6 +45,9 @@ module velo_atu_cache
   logic [LineBits-1:0] clear_line_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      clearing_q   <= 1'b1;
+      clear_line_q <= '0;
+    end else if (clear_i) begin
       clearing_q   <= 1'b1;
       clear_line_q <= '0;
     end else if (clearing_q) begin
@@ -78,6 +82,6 @@ module velo_atu_cache
 
   `VELO_ASSERT_INIT(TagIsLeft, LineBits >= 1 && LineBits < PageBits)
   `VELO_ASSERT(FillOrDrop, !(fill_i && drop_i))
-  `VELO_ASSUME(QuietWhileClearing, !clearing_q || !(fill_i || drop_i))
+  `VELO_ASSUME(QuietWhileClearing, !(clearing_q || clear_i) || !(fill_i || drop_i))
 
 endmodule

@@ -222,3 +222,42 @@ async def nothing_is_granted_while_translation_is_off(dut):
     assert (await setup.ask(0, PAGE, 8, 1, 0, 0, READ))[0] == UNREGISTERED
     assert (await setup.ask(0, 2 * PAGE, 8, 1, 0, 0, READ))[0] == UNREGISTERED
     assert setup.reads == reads
+
+
+@cocotb.test()
+async def a_setting_that_changes_while_an_access_is_judged_grants_nothing_else(dut):
+    """Whenever the table is switched on, the entry of another page in the same line is not taken for it."""
+    setup = Setup(dut, stall=0.0)
+    setup.table[3] = entry(1, 0x103, 7)
+    await setup.start()
+    for cycle in range(12):
+        assert await setup.ask(0, 3 * PAGE, 8, 1, 0, 0, READ) == (NONE, 0x103 * PAGE)
+        setup.give_back(0)
+        dut.enable_i.value = 0
+        await setup.bench.cycles(20)
+
+        async def switch_on(cycle=cycle):
+            await setup.bench.cycles(cycle)
+            dut.enable_i.value = 1
+
+        cocotb.start_soon(switch_on())
+        assert (await setup.ask(1, 7 * PAGE, 8, 1, 0, 0, READ))[0] == UNREGISTERED, cycle
+        await setup.bench.cycles(20)
+        assert (await setup.ask(1, 7 * PAGE, 8, 1, 0, 0, READ))[0] == UNREGISTERED, cycle
+
+
+@cocotb.test()
+async def what_is_known_of_a_table_ends_with_its_setting(dut):
+    """Also if the setting was another one only while an access was judged."""
+    setup = Setup(dut, stall=0.0)
+    await setup.start()
+    for frame, cycles in ((0x200, 0), (0x300, 1), (0x400, 3)):
+        setup.table[3] = entry(1, frame, 7)
+        if cycles:
+            dut.enable_i.value = 0
+            asked = cocotb.start_soon(setup.ask(1, 9 * PAGE, 8, 1, 0, 0, READ))
+            await setup.bench.cycles(cycles)
+            dut.enable_i.value = 1
+            await asked
+        assert await setup.ask(0, 3 * PAGE, 8, 1, 0, 0, READ) == (NONE, frame * PAGE)
+        setup.give_back(0)
