@@ -6,13 +6,20 @@ memory, and a queue of objects (package `velo.binding`). The modules of the `vel
 generators that the build runs, lie beside it; they neither need the binding nor load it.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import extend_path
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-# In a checkout the binding lies in bindings/python, and its compiled part in build/python.
-__path__ = extend_path(__path__, __name__)
+import os.path
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# In a checkout the binding lies in bindings/python, and its compiled part in build/python. As
+# pkgutil.extend_path() has it, which takes as long to import as all that a command needs.
+_folders = (os.path.join(entry, __name__) for entry in sys.path)
+__path__ += [path for path in _folders if path not in __path__ and os.path.isdir(path)]
 
 _COMPILED = ("velo.binding", "velo._turn", "velo._velo")
 
@@ -22,6 +29,9 @@ if TYPE_CHECKING:
 else:  # A checker that saw this would let every name pass.
 
     def __getattr__(name: str) -> Any:
+        # Cost: the command needs it not.
+        from importlib.util import find_spec
+
         # A module that is not loaded yet: the import system asks here first, and then loads it.
         if name.startswith("_") or find_spec(f"{__name__}.{name}"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

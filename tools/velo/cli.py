@@ -11,43 +11,45 @@ import signal
 import sys
 import textwrap
 from collections.abc import Sequence
-from types import ModuleType
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple, NoReturn
 
 from velo import tree
-from velo.cluster import sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
-from velo.measure import bench, netpipe, perf
-from velo.report import report
-from velo.runtime import clean, env, info, run, top
-from velo.vm import vm
-
-try:
-    from papers import paper, predict
-except ModuleNotFoundError:  # They need the simulator: a checkout has them, and Debian's velo-sim.
-    PAPERS: tuple[ModuleType, ...] = ()
-else:
-    PAPERS = (predict, paper)
+from velo.runtime import run
 
 
 class Group(NamedTuple):
-    """Commands for one purpose; each has register(), its arguments, and run()."""
+    """Commands for one purpose."""
 
     title: str
-    commands: tuple[ModuleType, ...]
+    modules: tuple[str, ...]
+    """A command has the last word as its name. Each has register(), its arguments, and run()."""
     example: str
 
 
+# They need the simulator: a checkout has them, and Debian's velo-sim.
+PAPERS = ("papers.predict", "papers.paper") if find_spec("papers") else ()
 # In the order of --help and the man page.
 GROUPS = (
-    Group("Run", (run, env), "velo run -n 2 ./my-mpi-program"),
-    Group("Look", (info, top, clean), "velo top --domain my-service"),
-    Group("Measure", (perf, netpipe, bench, report),
+    Group("Run", ("velo.runtime.run", "velo.runtime.env"), "velo run -n 2 ./my-mpi-program"),
+    Group("Look", ("velo.runtime.info", "velo.runtime.top", "velo.runtime.clean"),
+          "velo top --domain my-service"),
+    Group("Measure",
+          ("velo.measure.perf", "velo.measure.netpipe", "velo.measure.bench", "velo.report.report"),
           "velo perf suite --json run.json && velo report run.json"),
-    Group("Simulate", (sim, vm, trace, *PAPERS),
+    Group("Simulate", ("velo.cluster.sim", "velo.vm.vm", "velo.cluster.trace", *PAPERS),
           "velo sim --topology torus:2x2x2 -- ./my-mpi-program"),
 )  # fmt: skip
-COMMANDS = tuple(command for group in GROUPS for command in group.commands)
+
+
+def name_of(module: str) -> str:
+    """The command that a module has."""
+    return module.rpartition(".")[2]
+
+
+COMMANDS = {name_of(module): module for group in GROUPS for module in group.modules}
 # Command lines and what they are for; of velo(1).
 EXAMPLES = (
     ("velo info --config", "Which settings hold here, and what each means."),
@@ -76,8 +78,9 @@ exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arriv
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line; every option with its help."""
+def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The whole command line, every option with its help; of words that begin with a command or
+    ask for the version only what they need."""
     parser = _Parser(
         prog="velo",
         description="Measure, inspect and report on velo, messages between processes at the speed "
@@ -90,8 +93,10 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         metavar="COMMAND", dest="command", parser_class=argparse.ArgumentParser
     )
-    for command in COMMANDS:
-        command.register(commands)
+    first = words[0] if words else ""
+    chosen = [first] if first in COMMANDS else [] if first == "--version" else COMMANDS
+    for name in chosen:  # Cost: all modules take longer to import than a job takes to start.
+        import_module(COMMANDS[name]).register(commands)
     return parser
 
 
@@ -107,8 +112,7 @@ def overview(parser: argparse.ArgumentParser) -> str:
     lines = [f"usage: {parser.prog} COMMAND ...", "", *textwrap.wrap(parser.description or "", 78)]
     for group in GROUPS:
         lines += ["", f"{group.title}, as in: {group.example}"]
-        for command in group.commands:
-            name = command.__name__.rpartition(".")[2]
+        for name in map(name_of, group.modules):
             lines.append(f"    {name:8} {helps[name]}")
     lines += [
         "",
@@ -133,10 +137,16 @@ class _Version(argparse.Action):
         super().__init__(**{**more, "nargs": 0})
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        # Cost: subprocess is slow to import.
-        from velo import helpers
+        # Cost: slow to import, though less than helpers.
+        import subprocess
 
-        print("velo", helpers.output([tree.find("velo-info"), "--version"], 10).strip())
+        program = tree.find("velo-info")
+        try:
+            said = subprocess.run([program, "--version"], capture_output=True, text=True,
+                                  timeout=10, check=True).stdout  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            raise VeloError(f"{program} does not tell its version: {error}") from error
+        print("velo", said.strip())
         parser.exit()
 
 
@@ -148,9 +158,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     signal.signal(signal.SIGHUP, _terminated)
-    parser = build_parser()
+    words = run.protect(sys.argv[1:] if argv is None else argv)
+    parser = build_parser(words)
     try:
-        args = parser.parse_args(run.protect(sys.argv[1:] if argv is None else argv))
+        args = parser.parse_args(words)
         if args.command is None:
             parser.print_help()
         else:

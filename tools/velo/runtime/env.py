@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from velo import tree
+from velo.errors import VeloError
+
 if TYPE_CHECKING:
     from velo.runtime.served import Served
 
@@ -53,10 +56,11 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo env`."""
-    # Cost: these are slow to import.
+    # Cost: these are slow to import, and all commands load this module for --help.
     import json
     import shlex
 
+    # Cost: as above.
     from velo.runtime import served
 
     found = first_of_each(served.look())
@@ -90,6 +94,7 @@ def first_of_each(found: "Iterable[Served]") -> "list[Served]":
 
 def wanted(found: "Iterable[Served]", env: Mapping[str, str]) -> dict[str, str]:
     """What is to be set; the same again where it is set by now."""
+    # Cost: as above.
     from velo.runtime import openmpi
 
     base = {**env, **{name: value or "" for name, value in taken_back(env).items()}}
@@ -114,8 +119,7 @@ def wanted(found: "Iterable[Served]", env: Mapping[str, str]) -> dict[str, str]:
 
 def our_folders() -> dict[str, set[str]]:
     """What of ours may stand first in a variable that is a path."""
-    from velo import tree
-    from velo.errors import VeloError
+    # Cost: as above.
     from velo.runtime import openmpi, over_libfabric
 
     try:

@@ -6,14 +6,12 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo import helpers, tree
+from velo import tree
 from velo.errors import UsageError, VeloError
 
 LISTS = {"H", "host"}
@@ -49,6 +47,9 @@ class Hosts:
 
     def check(self) -> None:
         """Complain if a host is not reached, or has no velo, or another one, where this one is."""
+        # Cost: slow to import, and only jobs on several hosts need it.
+        from velo import helpers
+
         program = tree.find("velo-info")
         own = helpers.output([program, "--version"], PATIENCE_S).strip()
         files = [str(path) for path in (program, *self.files)]
@@ -85,6 +86,9 @@ class Hosts:
         """A command on all hosts at once; what each says, in order."""
         if not self.names:
             return
+        # Cost: slow to import, and only jobs on several hosts need it.
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(min(len(self.names), HOSTS_AT_ONCE)) as threads:
             yield from zip(
                 self.names,
@@ -121,6 +125,9 @@ def find(options: Sequence[str], env: Mapping[str, str] = os.environ) -> Hosts |
 
 def is_here(name: str) -> bool:
     """Is that this machine? As mpirun sees it: by name, or by an address of one of its devices."""
+    # Cost: as above.
+    import socket
+
     own = {socket.gethostname(), *HERE}
     if name in own or name.partition(".")[0] in own:
         return True
@@ -132,6 +139,9 @@ def is_here(name: str) -> bool:
 
 
 def _is_own_address(address: str) -> bool:
+    # Cost: as above.
+    import socket
+
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

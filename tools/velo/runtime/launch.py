@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo import helpers
 from velo.errors import EXIT_INTERRUPTED, UnusedError, VeloError
 from velo.runtime import watch
 from velo.runtime.hosts import Hosts
@@ -145,6 +144,9 @@ def start(launch: Launch, ports: watch.PortWatch) -> int:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a job whose launcher hangs: the ranks first."""
+    # Cost: slow to import.
+    from velo import helpers
+
     for rank in watch.children(process.pid):
         watch.end_all(rank)
     process.terminate()

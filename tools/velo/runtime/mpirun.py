@@ -3,7 +3,6 @@
 
 import itertools
 import os
-import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -185,6 +184,9 @@ def cross_hosts(env: dict[str, str]) -> list[str]:
     env[BUFFERS[0]] = os.environ.get(*BUFFERS)
     if any(os.environ.get(name) for name in SECRETS):
         return []
+    # Cost: slow to import, and only jobs on several hosts need it.
+    import secrets
+
     env[SECRETS[0]] = secrets.token_hex(SECRET_BYTES)
     return [SECRETS[0]]
 

@@ -5,7 +5,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 import struct
 import sys
 from collections.abc import Hashable, Iterator
@@ -138,6 +137,9 @@ def waits_for_lock(pid: int) -> bool:
 
 def unanswered(pid: int) -> set[str]:
     """Addresses to which the kernel sends a process's words again and again: none is answered."""
+    # Cost: slow to import; the first look comes after a second.
+    import socket
+
     sockets = set()
     with contextlib.suppress(OSError):
         for fd in Path(f"/proc/{pid}/fd").iterdir():
