@@ -149,7 +149,7 @@ def how_to_get(kind: str) -> str:
     number = "5.0" if kind == "ompi5" else "4.1"
     return (
         f"with the internal headers of one of {number} (Debian: libopenmpi-dev; from source: "
-        "configure --with-devel-headers, and scripts/build with VELO_OPENMPI=FOLDER) 'make build' "
+        "configure --with-devel-headers, and VELO_OPENMPI=FOLDER in the environment) 'make build' "
         "makes those"
     )
 
