@@ -26,7 +26,7 @@ simulated := --without pages,front-door,lint,proofs,rtl-tests,tools-tests
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/test,%,$(wildcard rtl/*/test)))
 
-.PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages man install uninstall clean
+.PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages dist man install uninstall clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -122,6 +122,9 @@ packages: ## Build Debian packages into build/package/packages, and the Python w
 	@scripts/setup package
 	@scripts/package
 	@scripts/wheel
+
+dist: ## Make the tarball of a release from the last commit, into build/dist.
+	@scripts/dist
 
 man: setup ## Build the man pages into build/man.
 	@scripts/build --without-tests release
