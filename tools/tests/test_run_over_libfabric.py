@@ -270,7 +270,9 @@ def test_the_mpi_is_that_of_the_programs_libraries(
 
 
 def test_the_first_launcher_says_which_mpi_where_the_program_does_not(
-    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path,
+    install: Install,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install("impi", "mpiexec.hydra", "first")

@@ -33,9 +33,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def first_launcher(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The MPI that fits, in place of this machine's."""
     kinds = ["ompi4"]
-    monkeypatch.setattr(
-        which_mpi, "choose", lambda *_: which_mpi.Choice(kinds[0], None, True)
-    )
+    monkeypatch.setattr(which_mpi, "choose", lambda *_: which_mpi.Choice(kinds[0], None, True))
     return kinds
 
 

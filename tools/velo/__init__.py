@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 # In a checkout the binding lies in bindings/python, and its compiled part in build/python. As
 # pkgutil.extend_path() has it, which takes as long to import as all that a command needs.
-_folders = (os.path.join(entry, __name__) for entry in sys.path)
-__path__ += [path for path in _folders if path not in __path__ and os.path.isdir(path)]
+_folders = (f"{entry or '.'}/{__name__}" for entry in sys.path)
+# Cost: pathlib takes long to import.
+__path__ += [path for path in _folders if path not in __path__ and os.path.isdir(path)]  # noqa: PTH112
 
 _COMPILED = ("velo.binding", "velo._turn", "velo._velo")
 

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recipe for Spack. In a repository of your own:
+# ruff: noqa: F405
+"""A recipe for Spack. In the folder that has the tarball of `make dist`:
 
-  spack repo create site && mkdir -p site/packages/velo && cp package.py site/packages/velo/
-  spack repo add site && spack install velo file=/path/of/velo-1.0.0-rc1.tar.gz   # of `make dist`
+spack repo create site && mkdir -p site/packages/velo && cp .../spack/package.py site/packages/velo/
+spack repo add site && spack install --no-checksum velo
 """
 
-from spack.package import *
+import os
+
+from spack.package import *  # noqa: F403
 
 
 class Velo(CMakePackage):
     """Messages between processes at the speed of one cache line, and MPI over them."""
 
     license("Apache-2.0")
-    # No release is published yet: the tarball of `make dist` stands beside this file, or is named.
-    version("1.0.0-rc1", url="file:///velo-1.0.0-rc1.tar.gz", expand=True)
+    # No release is published yet: Spack takes the tarball from the folder that it is started in.
+    manual_download = True
+    version("1.0.0-rc1", url=f"file://{os.getcwd()}/velo-1.0.0-rc1.tar.gz")  # noqa: PTH109
 
     variant("openmpi", default=True, description="Components for Open MPI 4.1 and 5.0")
     variant("libfabric", default=True, description="Provider for libfabric, ranks on several hosts")
@@ -22,8 +26,9 @@ class Velo(CMakePackage):
     depends_on("cmake@3.22:", type="build")
     depends_on("ninja", type="build")
     depends_on("python@3.11:", type=("build", "run"))
-    # The components are built against its internal headers.
-    depends_on("openmpi@4.1.0:4.1,5.0.0:5.0 +internal-headers", when="+openmpi")
+    # The components need its internal headers (configure --with-devel-headers); an Open MPI 5
+    # without them is served by the provider.
+    depends_on("openmpi@4.1.0:4.1,5.0.0:5.0", when="+openmpi")
     depends_on("libfabric@1.15:2", when="+libfabric")
     depends_on("openssl", when="+libfabric")
     depends_on("pkgconfig", type="build", when="+libfabric")

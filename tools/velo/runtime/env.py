@@ -71,12 +71,12 @@ def run(args: argparse.Namespace) -> None:
             print(f"setenv {name} {braced(value)}")
     elif args.module == "unload":
         # A module's unloading does the opposite of what its file says.
-        for name, value in taken_back(os.environ).items():
-            print(f"setenv {name} {{}}" if value is None
+        for name, before in taken_back(os.environ).items():
+            print(f"setenv {name} {{}}" if before is None
                   else f"prepend-path {name} {braced(part_of_ours(name, os.environ))}")  # fmt: skip
     elif args.unset:
-        for name, value in taken_back(os.environ).items():
-            print(f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}")
+        for name, before in taken_back(os.environ).items():
+            print(f"unset {name}" if before is None else f"export {name}={shlex.quote(before)}")
     else:
         for each in found:
             print(f"# {each.mpi}, {each.mpi.launcher}: {each.by or 'not served: ' + each.why}")

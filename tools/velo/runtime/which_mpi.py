@@ -11,8 +11,8 @@ from velo.runtime import loader, mpirun, openmpi, over_libfabric
 
 OPEN_MPI = frozenset({"ompi4", "ompi5"})
 MPICH_ABI = frozenset({"mpich", "impi"})
-# Open MPI 4 and 5 have one number, and so have MPICH and Intel MPI. What Open MPI's own library loads
-# tells 4 and 5 apart.
+# Open MPI 4 and 5 have one number, and so have MPICH and Intel MPI. What Open MPI's own library
+# loads tells 4 and 5 apart.
 LIBRARIES = ((re.compile(r"libopen-pal\.so\.40\b"), frozenset({"ompi4"})),
              (re.compile(r"libopen-pal\.so\.80\b"), frozenset({"ompi5"})),
              (re.compile(r"libmpi\.so\.40\b"), OPEN_MPI),
