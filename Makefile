@@ -26,7 +26,7 @@ simulated := --without pages,front-door,lint,proofs,rtl-tests,tools-tests
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/test,%,$(wildcard rtl/*/test)))
 
-.PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages dist man install uninstall clean
+.PHONY: help setup build run docs sim vm paper test check lint format bench bench-fabric nightly packages dist man install uninstall clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -89,11 +89,17 @@ check: rtl-setup ## Run all other tests that a change must pass: sanitizers, sim
 	@scripts/rtl mutate --quick
 	@$(kept) table check
 
+docs: ## Build the documentation as one site, build/docs/index.html.
+	@scripts/setup docs
+	@scripts/docs
+	@echo "The site is $(CURDIR)/build/docs/index.html"
+
 lint: ## Check format, static analysis, and which folder depends on which.
 	@scripts/setup test lint rtl
 	@scripts/build --configure-only release
 	@$(kept) begin lint
 	@scripts/lint
+	@$(step) "documentation" --without front-door,proofs,rtl-tests,tools-tests -- scripts/docs
 	@$(MAKE) rtl-lint
 	@$(kept) table lint
 
