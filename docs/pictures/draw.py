@@ -95,7 +95,7 @@ def find(page: str, pattern: str) -> tuple[str, ...]:
     return match.groups()
 
 
-PERFORMANCE = "docs/performance/index.md"
+PERFORMANCE = "docs/performance/results.md"
 PAIR = r"[\d.]+; ([\d.]+ \S+) to ([\d.]+ \S+)"
 
 

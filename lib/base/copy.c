@@ -14,7 +14,7 @@
 
 /* From this length on string moves are faster than the loop by lines, in both directions, where the
  * processor has fast ones: they take a whole line without fetching it first. Near cores would gain
- * a little by a larger value, far ones much by a smaller one. docs/performance/index.md has
+ * a little by a larger value, far ones much by a smaller one. docs/performance/lessons.md has
  * figures. */
 #define STRING_BYTES 5120u
 /* The same for memcpy(), which takes what the C library thinks best. */
@@ -56,7 +56,7 @@ static const char *string_moves(void)
 
 /* On AMD's family 1Ah (Zen 5) a receiver that owns the lines of a long message loses more time than
  * the next copy into them gains. On its predecessor that copy takes half the time, or less.
- * docs/performance/index.md has figures. */
+ * docs/performance/lessons.md has figures. */
 static bool moves_into_read_lines(void)
 {
 #if defined(__x86_64__)

@@ -10,7 +10,7 @@
  * reads them downwards (prefetch then runs into messages it is done with). That is so for short
  * messages. Long ones are copied by string moves where the processor says that it has fast ones,
  * else by memcpy(). The choice is each process's own: it changes no byte of a message, so peers
- * need not agree. docs/performance/index.md has figures.
+ * need not agree. docs/performance/lessons.md has figures.
  */
 #ifndef VELO_BASE_COPY_H
 #define VELO_BASE_COPY_H

@@ -13,7 +13,7 @@
 
 /* No page of the ring is new to either side any more. */
 #define WARM_ROUND_TRIPS LIMIT_PIPE_CHUNKS
-/* From this length on longer chunks are better: docs/performance/index.md. */
+/* From this length on longer chunks are better: docs/performance/lessons.md. */
 #define LONG_BYTES (128u << 10)
 #define CHUNK_BYTES (16u << 10)
 /* Neighbouring words differ, and so do those of the two sides and of two calls. */
