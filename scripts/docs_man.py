@@ -32,6 +32,7 @@ def link(match: re.Match[str], pages: set[str]) -> str:
 def main() -> int:
     source, output = map(Path, sys.argv[1:])
     pages = sorted(source.glob("man*/*"), key=lambda page: (page.suffix != ".7", page.name))
+    texts: dict[str, str] = {}
     for page in pages:
         name, section = page.stem, page.suffix[1:]
         html = subprocess.run(
@@ -46,12 +47,19 @@ def main() -> int:
         )
     calls = [page for page in pages if page.suffix in (".3", ".7")]
     rows = [f"| [{page.stem}]({page.name}.md) | {summary(page)} |" for page in calls]
-    (output / "index.md").write_text(
+    texts["index.md"] = (
         "# C\n\nThe headers are the reference; each call has a man page (`man velo_send`), and "
         "each header one that begins with what it is for (`man 7 velo`).\n\n"
-        "| page | what |\n|---|---|\n" + "\n".join(rows) + "\n",
-        encoding="utf-8",
-    )  # fmt: skip
+        "| page | what |\n|---|---|\n" + "\n".join(rows) + "\n"
+    )
+    for old in output.glob("*.md"):
+        if old.name not in texts:
+            old.unlink()
+    for name, text in texts.items():
+        path = output / name
+        # Sphinx reads a page again if it is newer.
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
     return 0
 
 

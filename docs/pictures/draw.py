@@ -409,6 +409,138 @@ def guests() -> Picture:
     return p
 
 
+def row_of_boxes(
+    p: Picture,
+    y: float,
+    names: list[tuple[str, str]],
+    widths: list[float],
+    kind: str,
+    x: float = 20,
+) -> float:
+    """Boxes from left to right with arrows between them; where the last one ends."""
+    for at, (name, width) in enumerate(zip(names, widths, strict=True)):
+        p.box(x, y, width, 56, *(part for part in name if part), kind=kind)
+        x += width
+        if at < len(names) - 1:
+            p.arrow((x, y + 28), (x + 24, y + 28))
+            x += 26
+    return x
+
+
+def velo_unit() -> Picture:
+    """Requester and completer."""
+    paper, _, here = find("rtl/README.md", r"\| requester \| (\d+) \| ≤ (\d+) \| (\d+) \|")
+    paper_in, _, here_in = find("rtl/README.md", r"\| completer \| (\d+) \| ≤ (\d+) \| (\d+) \|")
+    p = Picture("The VELO unit", 900, 300)
+    p.group(
+        12,
+        12,
+        876,
+        122,
+        f"Requester: {here} cycle from first word in to first word out (paper: {paper})",
+    )
+    row_of_boxes(p, 56, [("posted write", "from HTAX"), ("address → header", "target, length, source"),
+                         ("watchdog", "off by default"), ("packet gate", "room for the whole message?")],
+                 [150, 190, 150, 220], "hard")  # fmt: skip
+    p.group(12, 152, 876, 136, f"Completer: {here_in} cycles (paper: {paper_in})")
+    row_of_boxes(p, 196, [("packet", "from the network"), ("contexts", "base, size, pointers"),
+                          ("room in the ring?", "else it waits"), ("posted writes", "payload, then header word")],
+                 [150, 190, 170, 220], "hard")  # fmt: skip
+    p.text(
+        28,
+        276,
+        "Nothing is kept between writes: any number of threads and processes send at once.",
+        "small muted",
+    )
+    return p
+
+
+def link() -> Picture:
+    """A link port, both ways."""
+    p = Picture("A link port", 900, 330)
+    p.group(12, 12, 876, 148, "Out")
+    row_of_boxes(p, 50, [("packets", "by virtual channel"), ("ring of words", "go-back-N"),
+                         ("framing", "number, status, CRC-12"), ("end word", "CRC-32C"), ("PHY", "words")],
+                 [140, 170, 180, 120, 80], "hard")  # fmt: skip
+    p.text(
+        28,
+        140,
+        "Each word is sent from the ring, also the first time. What is acknowledged leaves it.",
+        "small muted",
+    )
+    p.group(12, 178, 876, 140, "In")
+    row_of_boxes(p, 216, [("PHY", "words"), ("CRC-12", "header is right"), ("number", "in sequence?"),
+                          ("cut-through", "a word goes on when the next comes"), ("CRC-32C", "else poisoned")],
+                 [80, 130, 130, 270, 130], "hard")  # fmt: skip
+    p.text(
+        28,
+        304,
+        "What is wrong or missing is asked for again (nak); the repeated packet is a new copy with the same credits.",
+        "small muted",
+    )
+    p.arrow((340, 272), (340, 284), (880, 284), (880, 120), (271, 120), (271, 108), kind="dashed")
+    return p
+
+
+def rma() -> Picture:
+    """The unit for remote memory, at both ends."""
+    p = Picture("Remote memory", 900, 330)
+    p.group(12, 12, 400, 300, "Node that asks")
+    p.group(488, 12, 400, 300, "Node that is asked")
+    p.box(30, 48, 170, 56, "requester", "descriptor → packets", kind="hard")
+    p.box(224, 48, 170, 56, "reader", "local memory, for puts", kind="hard")
+    p.arrow((224, 76), (202, 76))
+    p.box(30, 136, 364, 56, "completer", "data of gets, outcomes, notifications", kind="hard")
+    p.box(30, 224, 364, 56, "host", "ATU: translation and rights; notification queues", kind="velo")
+    p.box(506, 48, 170, 56, "completer", "writes puts", kind="hard")
+    p.box(700, 48, 170, 56, "responder", "reads for gets, updates", kind="hard")
+    p.box(506, 136, 364, 56, "reply", "outcomes of puts, answers", kind="hard")
+    p.box(
+        506, 224, 364, 56, "host", "ATU: translation and rights; notification queues", kind="velo"
+    )
+    p.arrow((115, 104), (115, 118), (450, 118), (450, 76), (504, 76))
+    p.text(424, 64, "request", "small muted")
+    p.arrow((506, 164), (396, 164))
+    p.text(420, 156, "response,", "small muted")
+    p.text(420, 182, "completion", "small muted")
+    p.arrow((591, 104), (591, 134))
+    p.arrow((785, 104), (785, 134))
+    for x in (212, 688):
+        p.arrow((x, 192), (x, 222))
+    p.text(
+        30,
+        304,
+        "Requests may wait for answers, never the reverse.",
+        "small muted",
+    )
+    return p
+
+
+def dimmnet() -> Picture:
+    """The controller of DIMMnet-2."""
+    p = Picture("DIMMnet-2: CoreLogic", 900, 330)
+    p.box(20, 120, 110, 80, "memory slot", "host", kind="user")
+    p.group(160, 12, 560, 306, "CoreLogic")
+    for at, (name, what) in enumerate((("Write Window", "programs write packets"), ("Prefetch Window", "programs read"),
+                                       ("LLCM", "lists, status rings"), ("Register", "commands, counters"))):  # fmt: skip
+        y = 44 + 68 * at
+        p.box(180, y, 180, 54, name, what, kind="hard")
+        p.arrow((130, 160), (146, 160), (146, y + 27), (178, y + 27))
+    p.box(400, 44, 160, 54, "Window Controller", "commands → packets", kind="hard")
+    p.box(400, 112, 160, 54, "Receive Controller", "judged, then placed", kind="hard")
+    p.box(400, 180, 160, 54, "Write, Prefetch Unit", "contiguous, strided, list", kind="hard")
+    p.box(400, 248, 160, 54, "Status Write Unit", "statuses into the rings", kind="hard")
+    p.arrow((380, 71), (380, 275), kind="plain")
+    for y in (71, 139, 207, 275):
+        p.arrow((360, y), (398, y), kind="plain")
+    p.box(590, 180, 110, 54, "SO-DIMM", "memory", kind="old")
+    p.arrow((560, 207), (588, 207))
+    p.box(760, 78, 120, 54, "SWIF", "InfiniBand frames", kind="hard")
+    p.arrow((560, 71), (740, 71), (740, 95), (758, 95))
+    p.arrow((760, 118), (740, 118), (740, 139), (562, 139))
+    return p
+
+
 def house() -> Picture:
     """Which folder uses which: what is used stands below what uses it."""
     found = arrows(ROOT)
@@ -464,6 +596,10 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "node": node,
     "switch": switch,
     "card": card,
+    "velo-unit": velo_unit,
+    "link": link,
+    "rma": rma,
+    "dimmnet": dimmnet,
     "simulator": simulator,
     "guests": guests,
 }
