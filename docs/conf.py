@@ -72,6 +72,15 @@ def link_folders(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = "".join(parts)
 
 
+def drop_stale(app: Sphinx, exception: Exception | None) -> None:
+    """A page that no longer exists must not stay behind: links to it would seem to lead on."""
+    for page in Path(app.outdir).rglob("*.html"):
+        name = page.relative_to(app.outdir).with_suffix("").as_posix()
+        if name not in app.env.found_docs and name not in ("index", "search", "genindex"):
+            page.unlink()
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", link_folders)
+    app.connect("build-finished", drop_stale)

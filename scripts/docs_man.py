@@ -41,9 +41,8 @@ def main() -> int:
         ).stdout  # fmt: skip
         body = re.sub(r'<table class="(head|foot)">.*?</table>', "", html, flags=re.DOTALL)
         body = CALL.sub(lambda m: link(m, {other.name for other in pages}), body)
-        (output / f"{page.name}.md").write_text(
-            f"---\norphan: true\n---\n\n# {name}({section})\n\n```{{raw}} html\n{body}\n```\n",
-            encoding="utf-8",
+        texts[f"{page.name}.md"] = (
+            f"---\norphan: true\n---\n\n# {name}({section})\n\n```{{raw}} html\n{body}\n```\n"
         )
     calls = [page for page in pages if page.suffix in (".3", ".7")]
     rows = [f"| [{page.stem}]({page.name}.md) | {summary(page)} |" for page in calls]
