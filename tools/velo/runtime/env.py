@@ -38,7 +38,7 @@ def register(commands: Any) -> None:
         "set stays, and is found after velo's. Programs of another MPI are not concerned; a "
         "component that an Open MPI of another release finds says so and takes no part. Nothing is "
         "changed but variables of the shell that evaluates this. Jobs on several hosts over Open "
-        "MPI need VELO_NETWORK and VELO_OFI_SECRET, too: docs/slurm.md has how.",
+        "MPI need VELO_NETWORK and VELO_OFI_SECRET, too: docs/guides/slurm.md has how.",
         allow_abbrev=False,
     )
     how = parser.add_mutually_exclusive_group()
