@@ -170,7 +170,7 @@ def ring() -> Picture:
     spec = tomllib.loads((ROOT / "spec/velo.toml").read_text(encoding="utf-8"))
     line, header = spec["line"]["bytes"], spec["line"]["header_bytes"]
     cell = constant("lib/core/ring.h", "CELL_BYTES")
-    depth = constant("lib/core/port.c", "DEPTH_SLOTS_DEFAULT")
+    depth = constant("lib/core/open.c", "DEPTH_SLOTS_DEFAULT")
     cells = line // cell
     p = Picture("A connection's ring, a slot of it, and a header word", 900, 392)
     p.group(20, 16, 860, 96, "A port's segment: a file in /dev/shm that its senders map")
