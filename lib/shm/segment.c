@@ -113,9 +113,9 @@ static bool is_name_of(const char *path, dev_t dev, ino_t ino)
     return stat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
-/* Tell the senders of a dead owner, since its segment is about to lose its name: without the name no
- * other process finds the segment, so nobody would find out that the owner is dead. A file that is
- * not a segment of velo is not written to. */
+/* Tell the senders of a dead owner, since its segment is about to lose its name: without the name
+ * no other process finds the segment, so nobody would find out that the owner is dead. A file that
+ * is not a segment of velo is not written to. */
 static void mark_dead(const char *path, int fd, const struct stat *st)
 {
     struct segment *known = registry_find(st);

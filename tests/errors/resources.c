@@ -174,8 +174,8 @@ static void limit_file_size(rlim_t limit_bytes)
     CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Whoever makes a file larger than it may is killed by SIGXFSZ. These are the first calls in this
- * process, so memory of the process itself is made, too. */
+/* The kernel kills a process by SIGXFSZ if it makes a file larger than RLIMIT_FSIZE allows. These
+ * are the first calls in this process, so they also make the memory that belongs to the process. */
 static void open_with_small_files(void *arg)
 {
     struct velo_bcast_attr ring = VELO_BCAST_ATTR_INIT;
