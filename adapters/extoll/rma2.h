@@ -34,6 +34,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +48,8 @@ typedef uint16_t RMA2_Nodeid;
 typedef uint16_t RMA2_VPID;
 /** Address of registered memory, for this process and its peers. */
 typedef uint64_t RMA2_NLA;
+/** 1 for yes, 0 for no. */
+typedef int RMA2_Bool;
 /** Class of a notification that a program sends. */
 typedef uint8_t RMA2_Class;
 /** An open port. */
@@ -303,6 +306,46 @@ RMA2_API RMA2_Nodeid rma2_get_nodeid(RMA2_Port port);
 RMA2_API RMA2_VPID rma2_get_vpid(RMA2_Port port);
 
 /**
+ * The node of a connection's peer.
+ *
+ * @param handle  A connection.
+ * @return Its number; RMA2_NODEID_ANY if handle is NULL.
+ * @thread Any thread.
+ * @path hot
+ */
+RMA2_API RMA2_Nodeid rma2_handle_get_node(RMA2_Handle handle);
+
+/**
+ * The context of a connection's peer.
+ *
+ * @param handle  A connection.
+ * @return Its number; RMA2_VPID_ANY if handle is NULL.
+ * @thread Any thread.
+ * @path hot
+ */
+RMA2_API RMA2_VPID rma2_handle_get_vpid(RMA2_Handle handle);
+
+/**
+ * How many nodes a network can have.
+ *
+ * @param port  An open port.
+ * @return 256; 0 if port is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_Nodeid rma2_get_node_num(RMA2_Port port);
+
+/**
+ * How many contexts a node has for programs.
+ *
+ * @param port  An open port.
+ * @return 252; 0 if port is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_VPID rma2_get_proc_num(RMA2_Port port);
+
+/**
  * Register memory for operations of this port and of its peers. Registrations may overlap.
  *
  * @param port     An open port.
@@ -377,6 +420,107 @@ RMA2_API RMA2_ERROR rma2_unregister_nofree(RMA2_Port port, RMA2_Region *region);
  * @path hot
  */
 RMA2_API RMA2_ERROR rma2_get_nla(RMA2_Region *region, size_t offset, RMA2_NLA *nla);
+
+/**
+ * The address of a byte of a region, for this process.
+ *
+ * @param region   A region.
+ * @param offset   The byte, from the first that was registered; the one behind the last is allowed.
+ * @param address  Receives the address.
+ * @retval RMA2_SUCCESS        There it is.
+ * @retval RMA2_ERR_INV_VALUE  A pointer is NULL, or offset is beyond the region.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_get_nla
+ */
+RMA2_API RMA2_ERROR rma2_get_va(RMA2_Region *region, size_t offset, void **address);
+
+/**
+ * How much memory a region has.
+ *
+ * @param region  A region.
+ * @param size    Receives the bytes that were registered.
+ * @retval RMA2_SUCCESS        There it is.
+ * @retval RMA2_ERR_INV_VALUE  A pointer is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_ERROR rma2_get_size(RMA2_Region *region, size_t *size);
+
+/**
+ * How many pages a region touches.
+ *
+ * @param region  A region.
+ * @param count   Receives the number of pages of 4,096 bytes.
+ * @retval RMA2_SUCCESS        There it is.
+ * @retval RMA2_ERR_INV_VALUE  A pointer is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_ERROR rma2_get_page_count(RMA2_Region *region, size_t *count);
+
+/**
+ * Is a buffer wholly inside a region?
+ *
+ * @param region  A region.
+ * @param start   First byte of a buffer.
+ * @param size    Its bytes.
+ * @return 1 if it is, else 0, also if region is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_Bool rma2_get_region_contained(RMA2_Region *region, void *start, size_t size);
+
+/**
+ * Does a buffer share a byte with a region?
+ *
+ * @param region  A region.
+ * @param start   First byte of a buffer.
+ * @param size    Its bytes.
+ * @return 1 if it does, else 0, also if region is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_Bool rma2_get_region_overlap(RMA2_Region *region, void *start, size_t size);
+
+/**
+ * Is a buffer just what was registered as a region?
+ *
+ * @param region  A region.
+ * @param start   First byte of a buffer.
+ * @param size    Its bytes.
+ * @return 1 if it is, else 0, also if region is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_Bool rma2_get_region_equal(RMA2_Region *region, void *start, size_t size);
+
+/**
+ * Register memory: rma2_register(), as a registration costs too little to be kept.
+ *
+ * @param port     An open port.
+ * @param address  First byte.
+ * @param size     Bytes, at least 1.
+ * @param region   Receives the region, owned by the caller until rma2_unregister_cached().
+ * @return As rma2_register().
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_unregister_cached
+ */
+RMA2_API RMA2_ERROR rma2_register_cached(RMA2_Port port, void *address, size_t size,
+                                         RMA2_Region **region);
+
+/**
+ * End a registration: rma2_unregister().
+ *
+ * @param port    An open port.
+ * @param region  A region from rma2_register_cached().
+ * @return As rma2_unregister().
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_register_cached
+ */
+RMA2_API RMA2_ERROR rma2_unregister_cached(RMA2_Port port, RMA2_Region *region);
 
 /**
  * Write to remote memory. A program that polls the end finds all the rest, and finds what was put
@@ -643,14 +787,122 @@ RMA2_API RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Hand
                                           RMA2_NLA write_address);
 
 /**
- * Post a descriptor: a put, a get or an immediate put.
+ * Get memory for a descriptor.
+ *
+ * @param port        An open port.
+ * @param descriptor  Receives it, aligned, owned by the caller until rma2_desc_free().
+ * @retval RMA2_SUCCESS          There it is.
+ * @retval RMA2_ERR_INV_PORT     port is NULL.
+ * @retval RMA2_ERR_INV_VALUE    descriptor is NULL.
+ * @retval RMA2_ERR_NO_DESC_MEM  Out of memory.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_desc_free
+ */
+RMA2_API RMA2_ERROR rma2_desc_alloc(RMA2_Port port, RMA2_Descriptor **descriptor);
+
+/**
+ * Give a descriptor's memory back.
+ *
+ * @param port        An open port.
+ * @param descriptor  One from rma2_desc_alloc(), or NULL.
+ * @retval RMA2_SUCCESS       Given back.
+ * @retval RMA2_ERR_INV_PORT  port is NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_desc_alloc
+ */
+RMA2_API RMA2_ERROR rma2_desc_free(RMA2_Port port, RMA2_Descriptor *descriptor);
+
+/**
+ * How many descriptors rma2_desc_alloc() has left. Only memory bounds them.
+ *
+ * @param port   An open port.
+ * @param count  Receives INT_MAX.
+ * @retval RMA2_SUCCESS        There it is.
+ * @retval RMA2_ERR_INV_PORT   port is NULL.
+ * @retval RMA2_ERR_INV_VALUE  count is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_ERROR rma2_desc_query_free(RMA2_Port port, int *count);
+
+/**
+ * Fill in a descriptor for an immediate put.
+ *
+ * @param descriptor     Filled in.
+ * @param handle         A connection.
+ * @param spec           Which sides are notified, or-ed; see enum RMA2_Spec.
+ * @param modifier       enum RMA2_Modifier.
+ * @param size           Bytes, 1 to 8.
+ * @param write_address  The remote address.
+ * @param value          The bytes, the lowest first.
+ * @retval RMA2_SUCCESS         Filled in.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL.
+ * @retval RMA2_ERR_INV_VALUE   descriptor is NULL, or a number is out of range.
+ * @retval RMA2_ERR_WRONG_ARG   The modifier is none.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_descriptor, rma2_post_immediate_put
+ */
+RMA2_API RMA2_ERROR rma2_desc_set_immediate_put(RMA2_Descriptor *descriptor, RMA2_Handle handle,
+                                                RMA2_Notification_Spec spec,
+                                                RMA2_Command_Modifier modifier, uint32_t size,
+                                                RMA2_NLA write_address, uint64_t value);
+
+/**
+ * Fill in a descriptor for a notification with a class.
+ *
+ * @param descriptor  Filled in.
+ * @param handle      A connection.
+ * @param spec        Which sides are notified, or-ed; see enum RMA2_Spec.
+ * @param modifier    enum RMA2_Modifier.
+ * @param noti_class  The class.
+ * @param value       The word.
+ * @retval RMA2_SUCCESS         Filled in.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL.
+ * @retval RMA2_ERR_INV_VALUE   descriptor is NULL, or a number is out of range.
+ * @retval RMA2_ERR_WRONG_ARG   The modifier is none.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_descriptor, rma2_post_notification
+ */
+RMA2_API RMA2_ERROR rma2_desc_set_noti_put(RMA2_Descriptor *descriptor, RMA2_Handle handle,
+                                           RMA2_Notification_Spec spec,
+                                           RMA2_Command_Modifier modifier, RMA2_Class noti_class,
+                                           uint64_t value);
+
+/**
+ * Fill in a descriptor for a lock.
+ *
+ * @param descriptor  Filled in.
+ * @param handle      A connection.
+ * @param spec        Which sides are notified, or-ed; see enum RMA2_Spec.
+ * @param modifier    enum RMA2_Modifier.
+ * @param target      RMA2_LOCK_COMPLETER or RMA2_LOCK_RESPONDER.
+ * @param number      The lock, 0 to 4,095.
+ * @param cmp         Compared with, an int32_t: the lock is added to if it is at most that.
+ * @param add         Added, an int32_t.
+ * @retval RMA2_SUCCESS         Filled in.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL.
+ * @retval RMA2_ERR_INV_VALUE   descriptor is NULL, or a number is out of range.
+ * @retval RMA2_ERR_WRONG_ARG   The modifier is none.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_descriptor, rma2_post_lock
+ */
+RMA2_API RMA2_ERROR rma2_desc_set_lock(RMA2_Descriptor *descriptor, RMA2_Handle handle,
+                                       RMA2_Notification_Spec spec, RMA2_Command_Modifier modifier,
+                                       uint8_t target, uint32_t number, uint32_t cmp, uint32_t add);
+
+/**
+ * Post a descriptor: a put, a get, an immediate put, a notification or a lock.
  *
  * @param port        An open port.
  * @param handle      A connection of it, to the node and context that the descriptor names.
  * @param descriptor  The descriptor; not kept.
  * @return As rma2_post_put_bt().
- * @retval RMA2_ERR_WRONG_CMD  The command is no put, get or immediate put, or the descriptor is
- * none.
+ * @retval RMA2_ERR_WRONG_CMD  The command is none that can be posted, or the descriptor is none.
  * @thread Any thread.
  * @path hot
  * @see rma2_desc_set_put_get
@@ -712,6 +964,52 @@ RMA2_API RMA2_ERROR rma2_noti_free(RMA2_Port port, RMA2_Notification *notificati
  * @path cold
  */
 RMA2_API void rma2_noti_dump(RMA2_Notification *notification);
+
+/**
+ * Print a notification to a file.
+ *
+ * @param notification  The notification.
+ * @param file          The file.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_noti_dump
+ */
+RMA2_API void rma2_noti_fdump(RMA2_Notification *notification, FILE *file);
+
+/**
+ * Print a notification into a string.
+ *
+ * @param notification  The notification.
+ * @param text          Receives a line, cut if there is too little room.
+ * @param size          Size of text.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_noti_dump
+ */
+RMA2_API void rma2_noti_sdump(RMA2_Notification *notification, char *text, int size);
+
+/**
+ * How much a whole operation moved. EXTOLL's hardware notified of its last packet; here a
+ * notification is of the whole operation in any case.
+ *
+ * @param start         The operation's first address; not looked at.
+ * @param notification  The notification.
+ * @return Bytes: those of rma2_noti_get_size().
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_noti_get_size
+ */
+RMA2_API uint32_t rma2_noti_get_total_size(RMA2_NLA start, RMA2_Notification *notification);
+
+/**
+ * The modifier of the operation that a notification is of.
+ *
+ * @param notification  The notification.
+ * @return enum RMA2_Modifier.
+ * @thread Any thread.
+ * @path hot
+ */
+RMA2_API RMA2_Command_Modifier rma2_noti_get_mode(RMA2_Notification *notification);
 
 /**
  * The command that a notification is of.
@@ -843,6 +1141,17 @@ RMA2_API uint8_t rma2_noti_get_lock_result(RMA2_Notification *notification);
  * @path hot
  */
 RMA2_API uint32_t rma2_get_queue_size(RMA2_Port port);
+
+/**
+ * The size of one piece of the notification queue, which has one.
+ *
+ * @param port  An open port.
+ * @return Bytes: 262,144; 0 if port is NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_queue_size
+ */
+RMA2_API uint32_t rma2_get_queue_segment_size(RMA2_Port port);
 
 /**
  * Does nothing, and needs not: EXTOLL's hardware had a buffer between a program's stores and the

@@ -125,6 +125,20 @@ struct rma2_handle {
 #define CMD_MASK (UINT64_C(15) << CMD_AT)
 #define MODE_MASK (UINT64_C(15) << MODE_AT)
 
+/* Word 0 of a descriptor. Of a notification with a class this stands in place of the size, of a
+ * lock the target. */
+#define WORD0_VALID 3u
+#define COUNT_AT 40
+#define MODIFIER_AT 35
+#define SPEC_AT 32
+#define DESC_NODE_AT 16
+#define DESC_VPID_AT 8
+#define DESC_CMD_AT 2
+/* Of a lock: word 1 has its number, and above what it is compared with; word 2 what is added. */
+#define LOCK_NUMBER_BITS UINT32_C(0xffffff)
+#define LOCK_VALUE_AT 32
+#define MODIFIERS_ALL 15u
+
 static inline uint64_t cookie_make(RMA2_Command cmd, RMA2_Command_Modifier mode,
                                    RMA2_Notification_Spec spec, uint32_t size)
 {

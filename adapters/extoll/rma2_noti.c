@@ -283,6 +283,17 @@ uint32_t rma2_noti_get_size(RMA2_Notification *notification)
     return (uint32_t)field(notification, 0, SIZE_BITS) + 1;
 }
 
+uint32_t rma2_noti_get_total_size(RMA2_NLA start, RMA2_Notification *notification)
+{
+    (void)start; /* Only what the hardware had split began before the notification's address. */
+    return rma2_noti_get_size(notification);
+}
+
+RMA2_Command_Modifier rma2_noti_get_mode(RMA2_Notification *notification)
+{
+    return (RMA2_Command_Modifier)field(notification, MODE_AT, 6);
+}
+
 uint8_t rma2_noti_get_error(RMA2_Notification *notification)
 {
     return (uint8_t)field(notification, ERROR_AT, 3);

@@ -188,6 +188,12 @@ RMA2_VPID rma2_get_vpid(RMA2_Port port)
     return port ? (RMA2_VPID)VELO_ID_VPID(velo_port_id(port->port)) : RMA2_VPID_ANY;
 }
 
+RMA2_Nodeid rma2_get_node_num(RMA2_Port port) { return port ? VELO_NODES : 0; }
+
+RMA2_VPID rma2_get_proc_num(RMA2_Port port) { return port ? USER_VPIDS : 0; }
+
+uint32_t rma2_get_queue_segment_size(RMA2_Port port) { return rma2_get_queue_size(port); }
+
 uint32_t rma2_get_queue_size(RMA2_Port port) { return port ? QUEUE_BYTES : 0; }
 
 RMA2_ERROR rma2_replay_buffer_drain(RMA2_Port port)
@@ -250,6 +256,16 @@ static void finish(struct rma2_handle *handle)
             (void)rma2_take_in(port, 0);
     } while ((status == VELO_AGAIN || status == VELO_TIMEOUT || status == VELO_ERR_INTERRUPTED) &&
              !place_is_over(since_ns, port->wait_ns));
+}
+
+RMA2_Nodeid rma2_handle_get_node(RMA2_Handle handle)
+{
+    return handle ? (RMA2_Nodeid)VELO_ID_NODE(handle->id) : RMA2_NODEID_ANY;
+}
+
+RMA2_VPID rma2_handle_get_vpid(RMA2_Handle handle)
+{
+    return handle ? (RMA2_VPID)VELO_ID_VPID(handle->id) : RMA2_VPID_ANY;
 }
 
 RMA2_ERROR rma2_disconnect(RMA2_Port port, RMA2_Handle handle)
@@ -385,10 +401,13 @@ RMA2_ERROR rma2_unregister(RMA2_Port port, RMA2_Region *region)
     return error;
 }
 
-RMA2_ERROR rma2_get_nla(RMA2_Region *region, size_t offset, RMA2_NLA *nla)
+/* Registering takes no pages: there is nothing that a cache would save. */
+RMA2_ERROR rma2_register_cached(RMA2_Port port, void *address, size_t size, RMA2_Region **region)
 {
-    if (!region || !nla || offset > region->size - region->offset)
-        return RMA2_ERR_INV_VALUE;
-    *nla = region->nla + region->offset + offset;
-    return RMA2_SUCCESS;
+    return rma2_register(port, address, size, region);
+}
+
+RMA2_ERROR rma2_unregister_cached(RMA2_Port port, RMA2_Region *region)
+{
+    return rma2_unregister(port, region);
 }

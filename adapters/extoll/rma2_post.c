@@ -8,7 +8,6 @@
 /* Posts between two looks at what comes: answers must be taken even if a program does nothing else.
  */
 #define POSTS_PER_LOOK 64
-#define MODIFIERS_ALL 15u
 #define MODIFIERS_ABSENT (RMA2_CMD_MC | RMA2_CMD_ERA | RMA2_CMD_EWA)
 
 /** An operation, in our words. */
@@ -409,36 +408,6 @@ RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int target, uint32
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-#define WORD0_VALID 3u
-#define COUNT_AT 40
-#define MODIFIER_AT 35
-#define SPEC_AT 32
-#define DESC_NODE_AT 16
-#define DESC_VPID_AT 8
-#define DESC_CMD_AT 2
-
-RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle,
-                                 RMA2_Command command, uint32_t size, RMA2_Notification_Spec spec,
-                                 RMA2_Command_Modifier modifier, RMA2_NLA read_address,
-                                 RMA2_NLA write_address)
-{
-    if (!handle)
-        return RMA2_ERR_INV_HANDLE;
-    if (!descriptor || size == 0 || size > SIZE_MAX_BYTES || spec > RMA2_ALL_NOTIFICATIONS)
-        return RMA2_ERR_INV_VALUE;
-    if (modifier > MODIFIERS_ALL)
-        return RMA2_ERR_WRONG_ARG;
-    if (command > RMA2_QW_PUT)
-        return RMA2_ERR_WRONG_CMD;
-    *descriptor = (RMA2_Descriptor){
-        {(uint64_t)(size - 1) << COUNT_AT | (uint64_t)modifier << MODIFIER_AT |
-             (uint64_t)spec << SPEC_AT | (uint64_t)VELO_ID_NODE(handle->id) << DESC_NODE_AT |
-             (uint64_t)VELO_ID_VPID(handle->id) << DESC_VPID_AT | (uint64_t)command << DESC_CMD_AT |
-             WORD0_VALID,
-         read_address, write_address}};
-    return RMA2_SUCCESS;
-}
-
 RMA2_ERROR rma2_post_descriptor(RMA2_Port port, RMA2_Handle handle, RMA2_Descriptor *descriptor)
 {
     if (!port)
@@ -457,11 +426,22 @@ RMA2_ERROR rma2_post_descriptor(RMA2_Port port, RMA2_Handle handle, RMA2_Descrip
     if ((word >> DESC_NODE_AT & UINT16_MAX) != VELO_ID_NODE(handle->id) ||
         (word >> DESC_VPID_AT & UINT8_MAX) != VELO_ID_VPID(handle->id))
         return RMA2_ERR_INV_HANDLE;
-    if ((word & 3) != WORD0_VALID || (post.cmd > RMA2_QW_PUT && post.cmd != RMA2_IMMEDIATE_PUT))
+    if ((word & 3) != WORD0_VALID)
         return RMA2_ERR_WRONG_CMD;
     if (post.cmd == RMA2_IMMEDIATE_PUT)
         return rma2_post_immediate_put(port, handle, post.size, descriptor->value[2],
                                        descriptor->value[1], post.spec, post.modifier);
+    if (post.cmd == RMA2_NOTIFICATION_PUT)
+        return rma2_post_notification(port, handle, (RMA2_Class)(word >> COUNT_AT),
+                                      descriptor->value[1], post.spec, post.modifier);
+    if (post.cmd == RMA2_LOCK_REQ)
+        return rma2_post_lock(port, handle, (int)(word >> COUNT_AT & 1),
+                              (uint32_t)descriptor->value[1] & LOCK_NUMBER_BITS,
+                              (int32_t)(descriptor->value[1] >> LOCK_VALUE_AT),
+                              (int32_t)(descriptor->value[2] >> LOCK_VALUE_AT), post.spec,
+                              post.modifier);
+    if (post.cmd > RMA2_QW_PUT)
+        return RMA2_ERR_WRONG_CMD;
     if (is_get(&post)) {
         post.local = descriptor->value[2];
         post.remote = descriptor->value[1];

@@ -58,12 +58,28 @@ void rma2_perror(RMA2_ERROR error, const char *header)
 static const char *const types[] = {"none",      "requester", "responder", "type 3",
                                     "completer", "type 5",    "type 6",    "type 7"};
 
-void rma2_noti_dump(RMA2_Notification *notification)
+/* The longest line is shorter. */
+#define LINE_CHARS 256
+
+void rma2_noti_sdump(RMA2_Notification *notification, char *text, int size)
 {
-    printf("%s notification of command %" PRIu32 ": node %u, context %u, size %" PRIu32
-           ", class %u, error %u, words %#" PRIx64 " %#" PRIx64 "\n",
-           types[rma2_noti_get_notification_type(notification)], rma2_noti_get_cmd(notification),
-           rma2_noti_get_remote_nodeid(notification), rma2_noti_get_remote_vpid(notification),
-           rma2_noti_get_size(notification), rma2_noti_get_notiput_class(notification),
-           rma2_noti_get_error(notification), notification->word0.value, notification->word1.value);
+    if (!text || size <= 0)
+        return;
+    (void)snprintf(text, (size_t)size,
+                   "%s notification of command %" PRIu32 ": node %u, context %u, size %" PRIu32
+                   ", class %u, error %u, words %#" PRIx64 " %#" PRIx64 "\n",
+                   types[rma2_noti_get_notification_type(notification)],
+                   rma2_noti_get_cmd(notification), rma2_noti_get_remote_nodeid(notification),
+                   rma2_noti_get_remote_vpid(notification), rma2_noti_get_size(notification),
+                   rma2_noti_get_notiput_class(notification), rma2_noti_get_error(notification),
+                   notification->word0.value, notification->word1.value);
 }
+
+void rma2_noti_fdump(RMA2_Notification *notification, FILE *file)
+{
+    char line[LINE_CHARS];
+    rma2_noti_sdump(notification, line, sizeof line);
+    (void)fputs(line, file);
+}
+
+void rma2_noti_dump(RMA2_Notification *notification) { rma2_noti_fdump(notification, stdout); }

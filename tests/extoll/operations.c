@@ -2,6 +2,7 @@
 /* rma2.h between two processes: what each operation moves, and whom it notifies of what. */
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -363,6 +364,18 @@ TEST(words_of_a_notification_have_the_documented_bits)
     CHECK(note.word1.value == (UINT64_C(76) | (uint64_t)rma2_get_vpid(two.port) << 23 |
                                (uint64_t)rma2_get_nodeid(two.port) << 32 | UINT64_C(4) << 48 |
                                (uint64_t)RMA2_BT_PUT << 51 | UINT64_C(2) << 55));
+    char line[512], cut[10], printed[512] = "";
+    rma2_noti_sdump(&note, line, sizeof line);
+    CHECK(strstr(line, "completer notification of command 2: ") == line);
+    rma2_noti_sdump(&note, cut, sizeof cut);
+    CHECK(strlen(cut) == sizeof cut - 1 && strncmp(cut, line, sizeof cut - 1) == 0);
+    rma2_noti_sdump(&note, NULL, 9);
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    rma2_noti_fdump(&note, file);
+    rewind(file);
+    CHECK(fgets(printed, sizeof printed, file) && strcmp(printed, line) == 0);
+    (void)fclose(file);
     rma2_noti_dump(&note);
     two_end(&two);
 }

@@ -385,6 +385,46 @@ TEST(offsets_count_from_the_first_byte_that_was_registered)
     alone_close(&a);
 }
 
+TEST(a_region_knows_its_bytes)
+{
+    struct alone a = alone_fresh();
+    unsigned char *first = memory + PAGE - 100;
+    RMA2_Region *region;
+    size_t size = 0, pages = 0;
+    void *address = NULL;
+    CHECK_EQ(rma2_register_cached(a.port, first, 300, &region), SUCCESS);
+    CHECK_EQ(rma2_get_size(region, &size), SUCCESS);
+    CHECK_EQ(size, 300);
+    CHECK_EQ(rma2_get_page_count(region, &pages), SUCCESS);
+    CHECK_EQ(pages, 2);
+    CHECK_EQ(rma2_get_va(region, 300, &address), SUCCESS);
+    CHECK(address == first + 300);
+    CHECK_EQ(rma2_get_va(region, 301, &address), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_get_va(NULL, 0, &address), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_get_size(region, NULL), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_get_page_count(NULL, &pages), RMA2_ERR_INV_VALUE);
+    static const struct {
+        int from, size;
+        bool contained, overlap, equal;
+    } buffers[] = {
+        {0, 300, true, true, true},    {0, 299, true, true, false},    {1, 299, true, true, false},
+        {-1, 301, false, true, false}, {0, 301, false, true, false},   {-5, 5, false, false, false},
+        {-5, 6, false, true, false},   {299, 1, true, true, false},    {299, 2, false, true, false},
+        {300, 1, false, false, false}, {-50, 400, false, true, false}, {100, 0, true, false, false},
+        {300, 0, true, false, false},  {301, 0, false, false, false}};
+    for (size_t i = 0; i < ARRAY_LEN(buffers); i++) {
+        unsigned char *start = first + buffers[i].from;
+        size_t len = (size_t)buffers[i].size;
+        CHECK_EQ(rma2_get_region_contained(region, start, len), buffers[i].contained);
+        CHECK_EQ(rma2_get_region_overlap(region, start, len), buffers[i].overlap);
+        CHECK_EQ(rma2_get_region_equal(region, start, len), buffers[i].equal);
+    }
+    CHECK_EQ(rma2_get_region_contained(region, first, SIZE_MAX), 0);
+    CHECK_EQ(rma2_get_region_contained(NULL, first, 1), 0);
+    CHECK_EQ(rma2_unregister_cached(a.port, region), SUCCESS);
+    alone_close(&a);
+}
+
 TEST(memory_that_cannot_be_registered_is_refused)
 {
     struct alone a = alone_fresh();
@@ -593,6 +633,72 @@ TEST(a_descriptor_is_posted_as_its_call_would_be)
     alone_close(&a);
 }
 
+TEST(a_descriptor_of_each_command_does_what_its_post_does)
+{
+    struct alone a = alone_fresh();
+    RMA2_Descriptor *descriptor;
+    int left = 0;
+    CHECK_EQ(rma2_desc_alloc(a.port, &descriptor), SUCCESS);
+    CHECK_EQ((uintptr_t)descriptor % 16, 0);
+    CHECK_EQ(rma2_desc_query_free(a.port, &left), SUCCESS);
+    CHECK(left > 0);
+    CHECK_EQ(rma2_desc_set_immediate_put(descriptor, a.self, RMA2_REQUESTER, RMA2_CMD_NTR, 3,
+                                         a.region->nla + 8, 0x44332211),
+             SUCCESS);
+    CHECK_EQ(descriptor->value[1], a.region->nla + 8);
+    CHECK_EQ(descriptor->value[2], 0x44332211);
+    CHECK_EQ(rma2_post_descriptor(a.port, a.self, descriptor), SUCCESS);
+    RMA2_Notification note = note_next(a.port);
+    CHECK_EQ(rma2_noti_get_size(&note), 3);
+    CHECK_EQ(rma2_noti_get_total_size(a.region->nla + 8, &note), 3);
+    CHECK_EQ(rma2_noti_get_mode(&note), RMA2_CMD_NTR);
+    CHECK(memcmp(memory + 8, "\x11\x22\x33\x00", 4) == 0);
+    CHECK_EQ(rma2_desc_set_noti_put(descriptor, a.self, RMA2_COMPLETER, 0, 0x5a, 0x123456789),
+             SUCCESS);
+    CHECK_EQ(rma2_post_descriptor(a.port, a.self, descriptor), SUCCESS);
+    note = note_next(a.port);
+    CHECK_EQ(rma2_noti_get_notiput_class(&note), 0x5a);
+    CHECK_EQ(rma2_noti_get_notiput_payload(&note), 0x123456789);
+    for (int32_t step = 0; step < 2; step++) { /* From 0 to -7; then it is above -9. */
+        CHECK_EQ(rma2_desc_set_lock(descriptor, a.self, RMA2_COMPLETER, 0, RMA2_LOCK_RESPONDER,
+                                    4095, step ? (uint32_t)-9 : 0, (uint32_t)-7),
+                 SUCCESS);
+        CHECK_EQ(rma2_post_descriptor(a.port, a.self, descriptor), SUCCESS);
+        note = note_next(a.port);
+        CHECK_EQ(rma2_noti_get_lock_number(&note), 4095);
+        CHECK_EQ(rma2_noti_get_lock_value(&note), -7);
+        CHECK_EQ(rma2_noti_get_lock_result(&note), step == 0);
+    }
+    CHECK_EQ(rma2_desc_set_lock(descriptor, a.self, 0, 0, 2, 0, 0, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_set_lock(descriptor, a.self, 0, 0, 0, 4096, 0, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_set_immediate_put(descriptor, a.self, 0, 0, 9, 0, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_set_noti_put(descriptor, NULL, 0, 0, 0, 0), RMA2_ERR_INV_HANDLE);
+    CHECK_EQ(rma2_desc_set_noti_put(NULL, a.self, 0, 0, 0, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_alloc(NULL, &descriptor), RMA2_ERR_INV_PORT);
+    CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
+    CHECK_EQ(rma2_desc_free(a.port, NULL), SUCCESS);
+    alone_close(&a);
+}
+
+TEST(a_connection_and_a_port_say_where_they_are)
+{
+    settings_clear();
+    RMA2_Port port = port_opened();
+    RMA2_Handle handle;
+    CHECK_EQ(rma2_connect(port, 0x21, 0x43, RMA2_CONN_DEFAULT, &handle), SUCCESS);
+    CHECK_EQ(rma2_handle_get_node(handle), 0x21);
+    CHECK_EQ(rma2_handle_get_vpid(handle), 0x43);
+    CHECK_EQ(rma2_handle_get_node(NULL), RMA2_NODEID_ANY);
+    CHECK_EQ(rma2_handle_get_vpid(NULL), RMA2_VPID_ANY);
+    CHECK_EQ(rma2_get_node_num(port), 256);
+    CHECK_EQ(rma2_get_proc_num(port), 252);
+    CHECK_EQ(rma2_get_node_num(NULL), 0);
+    CHECK_EQ(rma2_get_proc_num(NULL), 0);
+    CHECK_EQ(rma2_get_queue_segment_size(port), rma2_get_queue_size(port));
+    CHECK_EQ(rma2_disconnect(port, handle), SUCCESS);
+    CHECK_EQ(rma2_close(port), SUCCESS);
+}
+
 TEST(descriptors_that_cannot_be_are_refused)
 {
     struct alone a = alone_fresh();
@@ -616,7 +722,7 @@ TEST(descriptors_that_cannot_be_are_refused)
     bad.value[0] ^= UINT64_C(1) << 16;
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, &bad), RMA2_ERR_INV_HANDLE);
     bad = good;
-    bad.value[0] |= RMA2_LOCK_REQ << 2;
+    bad.value[0] |= RMA2_LOCK_RSP << 2;
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, &bad), RMA2_ERR_WRONG_CMD);
     alone_close(&a);
 }
