@@ -197,8 +197,8 @@ module velo_atu
 
   always_ff @(posedge clk_i) begin
     table_mask_q <= PageBits'((33'd1 << table_q.bits) - 33'd1);
-    in_table     <= table_q.enable && request_q.address.zero_36 == '0 && (page & ~table_mask_q) == '0 &&
-                    (24'(page) == request_q.address.page);
+    in_table <= table_q.enable && request_q.address.zero_36 == '0 &&
+        (page & ~table_mask_q) == '0 && 24'(page) == request_q.address.page;
     in_page <= end_offset <= 13'd4096;
   end
 
