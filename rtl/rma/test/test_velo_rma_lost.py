@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that are lost on their way, as those that hold an uncorrectable word or that a restarted router had: the
-operation must not be told to be done."""
+"""Packets that are lost on their way: their operation is not told to be done.
+
+Those that hold an uncorrectable word are, and those that a restarted router had.
+"""
 
 import cocotb
 import pytest
@@ -60,9 +62,9 @@ async def a_hole_is_not_success(dut, op, lost):
 @cocotb.test()
 @cocotb.parametrize(op=[PUT, GET])
 async def the_rest_of_one_operation_and_of_another_are_not_one(dut, op):
-    """The last packet of an operation is lost and the first of the same again: what comes looks like one of them."""
+    """What is left of an operation and what is left of the same again look like one."""
     setup = await ready(dut, seed=8)
-    lose(setup, 0 if op == PUT else 1, {2, 3})
+    lose(setup, 0 if op == PUT else 1, {1, 2, 3})
     for cookie in (1, 1):
         notify = REQUESTER | (COMPLETER if op == PUT else 0)
         setup.post(descriptor(op, THEM, SIZE, OURS, THEIRS, notify, cookie))
