@@ -300,7 +300,8 @@ module velo_congestion_throttle
     end
   end
   always_ff @(posedge clk_i) begin
-    if (notice_valid_i && !notice_q) notice_node_q <= notice_node_i;
+    // One that comes as the one before it is taken has its place.
+    if (notice_valid_i && (!notice_q || work_q == WorkNone)) notice_node_q <= notice_node_i;
     if (work_q == WorkNone) begin
       work_notice_q <= notice_q;
       work_node_q   <= notice_q ? notice_node_q : walk_q;

@@ -81,6 +81,26 @@ async def a_notice_spaces_the_packets_to_its_node(dut):
 
 
 @cocotb.test
+@cocotb.parametrize(between=range(6))
+async def of_notices_close_together_each_counts_for_its_own_node(dut, between):
+    """In consecutive cycles, too."""
+    bench, source, sink = await start(dut)
+    for node in (LATE, LATE + 1):
+        dut.notice_valid_i.value, dut.notice_node_i.value = 1, node
+        await bench.cycles(1)
+        dut.notice_valid_i.value = 0
+        if node == LATE:
+            await bench.cycles(between)
+    await bench.cycles(12)
+    for node in (LATE, LATE + 1, LATE + 2):
+        for _ in range(3):
+            await source.send(packet(node, 6))
+    for node in (LATE, LATE + 1):
+        assert all(gap(8) <= measured <= gap(8) + 1 for measured in gaps(sink, node)), node
+    assert max(gaps(sink, LATE + 2)) == 1
+
+
+@cocotb.test
 async def a_gap_grows_with_its_packet(dut):
     bench, source, sink = await start(dut)
     await notice(bench, 9)
