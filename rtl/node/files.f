@@ -47,4 +47,5 @@ rtl/node/rtl/velo_axi_read.sv
 rtl/node/rtl/velo_axi_dma_write.sv
 rtl/node/rtl/velo_axi_dma_read.sv
 rtl/node/rtl/velo_axi_master.sv
+rtl/node/rtl/velo_axi_order.sv
 rtl/node/rtl/velo_node_axi.sv

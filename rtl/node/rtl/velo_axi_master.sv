@@ -5,7 +5,10 @@
 // `dma_*` as in velo_node_core; see velo_axi_dma_write and velo_axi_dma_read for the bursts. Writes stay
 // in order: slaves and interconnects keep those of one ID so, which is enough to publish a message.
 // A read waits until the writes that were taken before it have been answered, since AXI keeps no order
-// between the two; writes that come later do not delay it. At most 63 writes are under way.
+// between the two; writes that come later do not delay it. At most 63 writes are under way: `writes_o` are those
+// that were taken and not answered, `write_answered_o` pulses as one is.
+// All reads have one ID, so their beats come in the order of the reads, and never interleaved. At most `Reads` are
+// under way.
 // Errors: `write_errors_o` counts write responses other than OKAY, modulo 256; a read's error goes to
 // the reader.
 //
@@ -16,7 +19,10 @@
 module velo_axi_master #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned AddrBits  = 48,
-    parameter int unsigned IdBits    = 16
+    parameter int unsigned IdBits    = 16,
+    parameter int unsigned Reads     = 16,
+
+    localparam int unsigned PendingBits = 6
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -69,23 +75,26 @@ module velo_axi_master #(
     input  logic [          1:0] rresp_i,
     input  logic [DataWidth-1:0] rdata_i,
 
-    output logic [7:0] write_errors_o
+    output logic [PendingBits-1:0] writes_o,
+    output logic                   write_answered_o,
+    output logic [            7:0] write_errors_o
 );
 
-  localparam int unsigned PendingBits = 6;
-
-  // Writes whose address was taken and that are not answered.
+  // Writes that were taken, the last of their data with them, and that are not answered.
   logic [PendingBits-1:0] pending_q;
-  logic read_valid, read_ready;
+  logic read_valid, read_ready, write_taken;
 
   assign bready_o = 1'b1;
+  assign write_taken = dma_write_valid_i && dma_write_ready_o && dma_write_eop_i;
+  assign writes_o = pending_q;
+  assign write_answered_o = bvalid_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       pending_q      <= '0;
       write_errors_o <= '0;
     end else begin
-      pending_q <= pending_q + PendingBits'(awvalid_o && awready_i) - PendingBits'(bvalid_i);
+      pending_q <= pending_q + PendingBits'(write_taken) - PendingBits'(bvalid_i);
       if (bvalid_i && bresp_i[1]) write_errors_o <= write_errors_o + 1'b1;
     end
   end
@@ -131,6 +140,28 @@ module velo_axi_master #(
       .out_ready_i   (read_ready)
   );
 
+  // Which read the beats are of that come next.
+  logic [IdBits-1:0] asked_id, answered_id;
+  logic reads_valid, room, asks, asked;
+  logic [$clog2(Reads):0] unused_count;
+  assign arvalid_o = reads_valid && room;
+  assign asks = arvalid_o && arready_i;
+  assign arid_o = '0;
+  velo_fifo #(
+      .Width(IdBits),
+      .Depth(Reads)
+  ) u_reads (
+      .clk_i,
+      .rst_ni,
+      .push_valid_i(asks),
+      .push_ready_o(room),
+      .push_data_i (asked_id),
+      .pop_valid_o (asked),
+      .pop_ready_i (rvalid_i && rready_o && rlast_i),
+      .pop_data_o  (answered_id),
+      .count_o     (unused_count)
+  );
+
   velo_axi_dma_read #(
       .DataWidth(DataWidth),
       .AddrBits (AddrBits),
@@ -149,16 +180,16 @@ module velo_axi_master #(
       .dma_answer_error_o,
       .dma_answer_tag_o,
       .dma_answer_data_o,
-      .arvalid_o,
-      .arready_i,
-      .arid_o,
+      .arvalid_o       (reads_valid),
+      .arready_i       (asks),
+      .arid_o          (asked_id),
       .araddr_o,
       .arlen_o,
       .arsize_o,
       .arburst_o,
       .rvalid_i,
       .rready_o,
-      .rid_i,
+      .rid_i           (answered_id),
       .rlast_i,
       .rresp_i,
       .rdata_i
@@ -166,8 +197,9 @@ module velo_axi_master #(
 
   // OKAY and EXOKAY are good, SLVERR and DECERR bad.
   logic unused;
-  assign unused = bresp_i[0];
+  assign unused = ^{bresp_i[0], rid_i, asked, unused_count};
 
   `VELO_ASSUME(AnswerToAWrite, !bvalid_i || pending_q != '0)
+  `VELO_ASSUME(AnswerToARead, !rvalid_i || asked)
 
 endmodule

@@ -6,7 +6,8 @@
 //   control_*  slave, the same window, registers only;
 //   dma_*      master, host memory.
 // Two slaves, since a message may wait for room far away and who makes room writes a register; an
-// interconnect in front must not put both behind one queue. See velo_node_core for what the host has
+// interconnect in front must not put both behind one queue. An answer to the host comes behind the writes of host
+// memory that were taken before it (velo_axi_order), so what a register tells of them is true of the memory. See velo_node_core for what the host has
 // to promise, velo_axi_write, velo_axi_read and velo_axi_master for which bursts there are.
 //
 // Source: VELO paper, section 3 (any interface that carries posted writes will do).
@@ -150,6 +151,9 @@ module velo_node_axi
   dma_response_t dma_response;
   logic [DataWidth-1:0] host_write_data, host_answer_data, control_write_data, control_answer_data;
   logic [DataWidth-1:0] dma_write_data, dma_answer_data;
+  logic host_answer_valid, host_answer_ready, control_answer_valid, control_answer_ready;
+  logic [5:0] writes;
+  logic write_answered;
 
   velo_axi_write #(
       .DataWidth(DataWidth),
@@ -207,12 +211,24 @@ module velo_node_axi
       .read_addr_o(host_request.read.addr),
       .read_len_bytes_o(host_request.read.len_bytes),
       .read_tag_o(host_request.read.tag),
-      .answer_valid_i(host_response.answer_valid),
-      .answer_ready_o(host_request.answer_ready),
+      .answer_valid_i(host_answer_valid),
+      .answer_ready_o(host_answer_ready),
       .answer_eop_i(host_response.answer.eop),
       .answer_error_i(host_response.answer.error),
       .answer_tag_i(host_response.answer.tag),
       .answer_data_i(host_answer_data)
+  );
+
+  velo_axi_order u_host_order (
+      .clk_i,
+      .rst_ni,
+      .writes_i(writes),
+      .write_answered_i(write_answered),
+      .answer_valid_i(host_response.answer_valid),
+      .answer_ready_o(host_request.answer_ready),
+      .answer_eop_i(host_response.answer.eop),
+      .answer_valid_o(host_answer_valid),
+      .answer_ready_i(host_answer_ready)
   );
 
   velo_axi_write #(
@@ -271,12 +287,24 @@ module velo_node_axi
       .read_addr_o(control_request.read.addr),
       .read_len_bytes_o(control_request.read.len_bytes),
       .read_tag_o(control_request.read.tag),
-      .answer_valid_i(control_response.answer_valid),
-      .answer_ready_o(control_request.answer_ready),
+      .answer_valid_i(control_answer_valid),
+      .answer_ready_o(control_answer_ready),
       .answer_eop_i(control_response.answer.eop),
       .answer_error_i(control_response.answer.error),
       .answer_tag_i(control_response.answer.tag),
       .answer_data_i(control_answer_data)
+  );
+
+  velo_axi_order u_control_order (
+      .clk_i,
+      .rst_ni,
+      .writes_i(writes),
+      .write_answered_i(write_answered),
+      .answer_valid_i(control_response.answer_valid),
+      .answer_ready_o(control_request.answer_ready),
+      .answer_eop_i(control_response.answer.eop),
+      .answer_valid_o(control_answer_valid),
+      .answer_ready_i(control_answer_ready)
   );
 
   velo_axi_master #(
@@ -331,6 +359,8 @@ module velo_node_axi
       .rlast_i(dma_rlast_i),
       .rresp_i(dma_rresp_i),
       .rdata_i(dma_rdata_i),
+      .writes_o(writes),
+      .write_answered_o(write_answered),
       .write_errors_o(dma_write_errors_o)
   );
 

@@ -67,6 +67,7 @@ class Host:
         self.beat = {"host": 0, "control": 0}
         self.gathered: dict[str, list[int]] = {"host": [], "control": []}
         self.bursts: deque = deque()  # of writes, as they came: address, then data
+        self.beats: deque = deque()  # of data whose address has not come
         self.unanswered: deque = deque()
         self.pending: list[list[Any]] = []
         self.burst: list[Any] | None = None
@@ -179,7 +180,7 @@ class Host:
             for place, byte in self.unanswered.popleft():
                 self.memory[place] = byte
         if self.burst is None and self.pending and not self.mute and self.rng.random() < 0.3:
-            self.burst = self.pending.pop(self.rng.randrange(len(self.pending)))
+            self.burst = self.pending.pop(0)  # Reads of one ID are answered in order.
         self.set(
             dma_awready_i=not self.deaf and self.rng.random() < 0.7,
             dma_wready_i=not self.deaf and self.rng.random() < 0.7,
@@ -199,13 +200,17 @@ class Host:
         if self.taken("dma_awvalid_o", "dma_awready_i"):
             self.bursts.append([self.get("dma_awaddr_o"), []])
         if self.taken("dma_wvalid_o", "dma_wready_i"):
+            beat = self.get("dma_wstrb_o"), self.get("dma_wdata_o"), self.get("dma_wlast_o")
+            self.beats.append(beat)
+        # Data may come before their address.
+        while self.bursts and self.beats:
             burst = self.bursts[0]
-            strobes, data = self.get("dma_wstrb_o"), self.get("dma_wdata_o")
+            strobes, data, last = self.beats.popleft()
             for lane in range(self.size):
                 if strobes >> lane & 1:
                     burst[1].append((burst[0] + lane, data >> (8 * lane) & 255))
             burst[0] += self.size
-            if self.get("dma_wlast_o"):
+            if last:
                 self.unanswered.append(self.bursts.popleft()[1])
         if self.taken("dma_arvalid_o", "dma_arready_i"):
             addr, count = self.get("dma_araddr_o"), self.get("dma_arlen_o") + 1

@@ -11,11 +11,11 @@ from typing import Any
 
 import cocotb
 from cocotb.handle import HierarchyObject, LogicObject, PackedObject
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import FallingEdge, ReadOnly
 from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr, TlpType
 from cocotbext.pcie.core.utils import PcieId
 from hard_block import BAR_BITS, DEVICE, PBA, VENDOR, HardBlock
-from node_port import NodePort
+from node_port import DMA_REQUEST, DMA_RESPONSE, NodePort
 from stream import Bench
 from structs import Struct
 
@@ -439,6 +439,35 @@ async def reads_of_all_sizes_from_completions_in_any_order(dut: Any) -> None:
             assert 4 * tlp.length <= 128 << code
             assert tlp.address // 4096 == (tlp.address + 4 * tlp.length - 1) // 4096
     assert not any(block.events.values())
+
+
+@cocotb.test()
+async def nothing_passes_a_write_that_was_taken(dut: Any) -> None:
+    """No read of host memory does, also if the write's last bytes begin a packet."""
+    setup = Setup(dut, 31, stall=0.6)
+    await setup.start()
+    block, node = setup.block, setup.node
+    taken = [0]
+
+    async def watch() -> None:
+        # A write of one beat is taken with it.
+        while True:
+            await ReadOnly()
+            offered = DMA_REQUEST.unpack(dut.dma_request_i)["write_valid"]
+            taken[0] += bool(offered and DMA_RESPONSE.unpack(dut.dma_response_o)["write_ready"])
+            await FallingEdge(dut.clk_i)
+
+    cocotb.start_soon(watch())
+    for trial in range(7):  # the bytes of a word, before a packet's end; each read keeps its slot
+        block.sent.clear()
+        before = taken[0]
+        boundary = LOW + 0x1000 * trial + 128
+        node.write(boundary - 1 - trial, bytes(8))
+        await setup.bench.until(lambda before=before: taken[0] > before)
+        node.read(LOW, 8, trial)
+        await setup.bench.until(lambda: len(block.sent) == 3)
+        kinds = [tlp.fmt_type for tlp in block.sent]
+        assert kinds == [TlpType.MEM_WRITE, TlpType.MEM_WRITE, TlpType.MEM_READ], trial
 
 
 def completion(request: Tlp, data: bytes, byte_count: int, **fields: Any) -> Tlp:
