@@ -54,6 +54,7 @@ module velo_pcie_receive_props
 
   velo_pcie_receive u_dut (
       .open_i         (1'b1),
+      .restart_i      (1'b0),
       .rx_ready_o     (rx_ready),
       .store_room_i   (room),
       .store_word_o   (word),
@@ -170,7 +171,8 @@ module velo_pcie_receive_props
   assign whole = packet_end && 12'(dwords) == promised;
   assign is_write = first_q[31:24] inside {8'h40, 8'h60};
   assign is_read = first_q[31:24] inside {8'h00, 8'h20};
-  assign is_completion = first_q[31:24] inside {8'h0a, 8'h4a, 8'h2a, 8'h6a};
+  assign is_completion = first_q[31:24] inside {8'h0a, 8'h4a, 8'h2a, 8'h6a, 8'h0b, 8'h4b, 8'h2b,
+      8'h6b};
   assign poisoned = first_q[14];
   assign eight_bytes = first_q[39:32] == 8'hff && !first_q[0] &&
       !(first_q[29] ? second_q[34] : second_q[2]);
@@ -227,6 +229,7 @@ module velo_pcie_receive_props
   `VELO_ASSERT(ReadIsAsked, !(whole && is_read) || request_valid == request_room_i)
   `VELO_ASSERT(AskedOnlyIfWhole, !request_valid || (whole && !is_write && !is_completion))
   `VELO_ASSERT(CompletionEnds, answer.end_valid == (whole && is_completion))
+  `VELO_ASSERT(LockedIsNobodys, !(answer.end_valid && first_q[24]) || !answer.mine)
   `VELO_ASSERT(PoisonedIsSaid, seen.poisoned == (whole && is_write && poisoned))
   `VELO_ASSERT(MalformedIsSaid, !packet_end || whole || seen.malformed)
   `VELO_ASSERT(RefusedIsSaid, !(whole && is_write && !poisoned) || is_store || is_control ||

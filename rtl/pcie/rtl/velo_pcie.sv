@@ -119,6 +119,7 @@ module velo_pcie
       .clk_i,
       .rst_ni,
       .open_i         (open),
+      .restart_i      (restart),
       .id_i           (config_i.id),
       .patience_i     (setting.patience),
       .rx_i           ('{rx_valid_i, rx_last_i, rx_keep_i, rx_data_i}),

@@ -6,7 +6,8 @@
 // `event_addr_i` has left; if the address is a multiple of 16 and in the region, the vector is pending, and its packet
 // follows the write on the same stream, so the host sees the write first. Multiples of 16: a message's header word and
 // a notification are there, a message's payload is not. A vector that is masked stays pending; one that was sent is
-// not sent again for `moderation_i` cycles, and events meanwhile become one.
+// not sent again for `moderation_i` cycles, and events meanwhile become one. Until its packet has begun a vector may
+// still be masked, and its entry changed: what is read back afterwards comes behind the last packet of the old entry.
 //
 // `own_*`: writes and reads of BAR4, as far as they are table, pending bits or watches; `own_data_o` is what is at
 // `own_addr_i`. After a reset all vectors are masked and watch nothing. Errors: none.
@@ -145,13 +146,15 @@ module velo_pcie_msix
   logic [Vectors-1:0] turn;
   logic [63:0] addr_q;
   logic [31:0] data_q;
-  index_t turn_index;
-  logic long_header, begins;
+  index_t turn_index, index_q;
+  logic long_header, open, begins, stands;
   pcie_head_t head;
 
-  assign begins = state_q == StIdle && open_i && config_i.bus_master && config_i.msix_enable &&
-      !config_i.msix_mask && may_send != '0;
-  assign sent = begins ? turn : '0;
+  assign open = open_i && config_i.bus_master && config_i.msix_enable && !config_i.msix_mask;
+  assign begins = state_q == StIdle && open && !to_table && may_send != '0;
+  // What was chosen is still to be sent, and as it was read.
+  assign stands = open && may_send[index_q] && !to_table;
+  assign sent = state_q == StFirst && stands && tx_ready_i ? Vectors'(1) << index_q : '0;
   assign idle_o = state_q == StIdle;
   assign long_header = addr_q[63:32] != '0;
 
@@ -179,7 +182,12 @@ module velo_pcie_msix
     head.requester = config_i.id;
   end
   always_comb begin
-    tx_o = '{valid: state_q != StIdle, last: 1'b0, keep: 2'b11, data: head};
+    tx_o = '{
+        valid: state_q != StIdle && (state_q != StFirst || stands),
+        last: 1'b0,
+        keep: 2'b11,
+        data: head
+    };
     if (state_q == StSecond) begin
       tx_o.last = !long_header;
       tx_o.data = long_header ? {addr_q[31:0], addr_q[63:32]} : {data_q, addr_q[31:0]};
@@ -194,14 +202,17 @@ module velo_pcie_msix
     if (!rst_ni) state_q <= StIdle;
     else if (state_q == StIdle) begin
       if (begins) state_q <= StFirst;
+    end else if (state_q == StFirst && !stands) begin
+      state_q <= StIdle;
     end else if (tx_ready_i) begin
       state_q <= tx_o.last ? StIdle : state_q == StFirst ? StSecond : StThird;
     end
   end
   always_ff @(posedge clk_i) begin
     if (state_q == StIdle) begin
-      addr_q <= {high_mem[{turn_index, 1'b0}], low_mem[{turn_index, 1'b0}][31:2], 2'b0};
-      data_q <= low_mem[{turn_index, 1'b1}];
+      index_q <= turn_index;
+      addr_q  <= {high_mem[{turn_index, 1'b0}], low_mem[{turn_index, 1'b0}][31:2], 2'b0};
+      data_q  <= low_mem[{turn_index, 1'b1}];
     end
   end
 

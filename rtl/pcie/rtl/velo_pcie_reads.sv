@@ -12,7 +12,8 @@
 // Errors: a refused or poisoned completion ends its piece, and the read is answered with an error. So is one that is
 // not answered in three times `timeout_i` cycles; its slot is `lost_o` until the host has paid what it owes, so a
 // late completion never reaches another read. With all slots lost a read fails at once, as does one that comes with
-// `discard_i`. What answers no piece that was asked for is swallowed, with a pulse on `unexpected_o`.
+// `discard_i`; of one that has begun no further piece is asked for then, and it fails when those that were have come.
+// What answers no piece that was asked for is swallowed, with a pulse on `unexpected_o`.
 //
 // Source: PCI Express Base Specification 3.0, sections 2.2.9, 2.3.1.1, 2.8.
 
@@ -138,8 +139,10 @@ module velo_pcie_reads
     head.requester = config_i.id;
   end
 
+  logic stops;
+  assign stops = state_q == StFirst && discard_i;
   assign tx_o = '{
-          valid: state_q != StIdle,
+          valid: state_q != StIdle && !stops,
           last: state_q == StSecond,
           keep: state_q == StSecond && !long_header ? 2'b01 : 2'b11,
           data:
@@ -167,7 +170,8 @@ module velo_pcie_reads
     else begin
       unique case (state_q)
         StIdle:  if (read_valid_i && read_ready_o && !fails) state_q <= StFirst;
-        StFirst: if (tx_take) state_q <= StSecond;
+        StFirst: if (stops) state_q <= StIdle;
+ else if (tx_take) state_q <= StSecond;
         default: if (tx_take) state_q <= last_piece ? StIdle : StFirst;
       endcase
     end
@@ -247,10 +251,11 @@ module velo_pcie_reads
         if (ends_piece && its_slot == slot_t'(s)) open_q[s][its_piece] <= 1'b0;
         if (failed_o && its_slot == slot_t'(s)) error_q[s] <= 1'b1;
         // It is owed as soon as the host may see it.
-        if (state_q == StFirst && slot_q == slot_t'(s)) open_q[s][piece_q] <= 1'b1;
-        if (state_q == StSecond && tx_take && last_piece && slot_q == slot_t'(s)) begin
+        if (state_q == StFirst && slot_q == slot_t'(s)) open_q[s][piece_q] <= !stops;
+        if ((stops || (state_q == StSecond && tx_take && last_piece)) && slot_q == slot_t'(s)) begin
           asked_q[s] <= 1'b1;
         end
+        if (stops && slot_q == slot_t'(s)) error_q[s] <= 1'b1;
         if (tick && asked_q[s] && age_q[s] != '1) age_q[s] <= age_q[s] + 1'b1;
         if (state_q == StIdle && read_valid_i && read_ready_o && !fails &&
             free_slot == slot_t'(s)) begin

@@ -17,7 +17,9 @@
 //
 // Errors, each swallowed whole and pulsed in `event_o`: a store or register write of another form (a store: 8 to 64
 // bytes, whole words; a register of the node: 8 bytes), one that no base address register has, poisoned data, a packet
-// that is not as long as it says. With `open_i` low requests are swallowed, completions are not.
+// that is not as long as it says. With `open_i` low requests are swallowed, completions are not; so is what began before
+// it fell and has not come in whole, also if it ends after `open_i` has risen again. A register write that waits ends
+// with `restart_i`. A completion of a locked read is nobody's: none is asked for.
 //
 // Source: PCI Express Base Specification 3.0, sections 2.2 to 2.4.
 
@@ -36,6 +38,7 @@ module velo_pcie_receive
     input logic rst_ni,
 
     input logic        open_i,     // requests are served
+    input logic        restart_i,  // the node is in its reset
     input logic [15:0] id_i,       // this function's
     input logic [15:0] patience_i,
 
@@ -119,7 +122,7 @@ module velo_pcie_receive
   always_comb begin
     kind_d = KindRequest;
     if (head_q.tlp[7] || head_q.tlp[4:3] == 2'b10) kind_d = KindMessage;
-    else if (head_q.tlp[4:0] == 5'b01010) kind_d = KindAnswer;
+    else if (head_q.tlp[4:1] == 4'b0101) kind_d = KindAnswer;
     else if (memory && has_data) begin
       kind_d = KindRefused;
       if (head_q.poisoned) kind_d = KindRefused;
@@ -193,7 +196,7 @@ module velo_pcie_receive
         StSecond: if (rx_i.valid) state_q <= StBody;
         StBody:
         if (done) state_q <= good && kind_q == KindControl && served_q ? StControl : StFirst;
-        default: if (control_ready_i) state_q <= StFirst;
+        default: if (control_ready_i || restart_i) state_q <= StFirst;
       endcase
     end
   end
@@ -208,6 +211,8 @@ module velo_pcie_receive
       first_q  <= rx_i.data[63:32];
       got_q    <= long_header ? 11'd0 : 11'(rx_i.keep[1]);
       index_q  <= '0;
+    end else if (!open_i) begin
+      served_q <= 1'b0;
     end
     if (rx_i.valid && rx_ready_o) carry_q <= rx_i.data[63:32];
     if (body_take) begin
@@ -220,7 +225,7 @@ module velo_pcie_receive
   // ----- what becomes of it ---------------------------------------------------------------------
 
   logic in_data, dropped, mine;
-  assign mine = completion.requester == id_i;
+  assign mine = completion.requester == id_i && !head_q.tlp[0];
   assign in_data = body_take && index_q < {1'b0, head_q.length[9:1]};
   assign dropped = dropping_q || giving_up;
 

@@ -10,7 +10,7 @@
 // Attributes: a write of more than 16 bytes may pass those before it, if the host permits that (`config_i.relaxed`).
 // Shorter ones pass nothing: header words of messages and notifications, which announce what was written before.
 //
-// With `discard_i` a write that begins is swallowed instead.
+// With `discard_i` no packet begins: a write, or what is left of one, is swallowed instead.
 // `done_o` pulses with the last beat of a write that left, beside its address.
 //
 // Source: PCI Express Base Specification 3.0, sections 2.2.7 and 2.4.1.
@@ -101,7 +101,7 @@ module velo_pcie_writes
     tx_o       = '{valid: 1'b0, last: 1'b0, keep: 2'b11, data: head};
     needs_word = 1'b0;
     unique case (state_q)
-      StFirst: tx_o.valid = 1'b1;
+      StFirst: tx_o.valid = !discard_i;
       StSecond: begin
         needs_word = !long_header;
         tx_o.valid = long_header || word_valid_i;
@@ -133,7 +133,8 @@ module velo_pcie_writes
     else begin
       unique case (state_q)
         StIdle:   if (write_valid_i) state_q <= discard_i ? StDiscard : StFirst;
-        StFirst:  if (tx_take) state_q <= StSecond;
+        StFirst:  if (discard_i) state_q <= StDiscard;
+ else if (tx_take) state_q <= StSecond;
         StSecond: if (tx_take) state_q <= long_header && shift ? StCarry : StBody;
         StCarry:  if (word_take) state_q <= StBody;
         StBody:   ;
@@ -163,6 +164,7 @@ module velo_pcie_writes
   logic unused;
   assign unused = ^config_i;
 
+  `VELO_ASSERT(NothingBeginsWhileDiscarded, !discard_i || state_q != StFirst || !tx_o.valid)
   // The last word of a write is in its last packet.
   `VELO_ASSERT(WordsEndWithThePacket,
                !(word_take && word_last_i) || state_q == StDiscard || left_after == '0)
