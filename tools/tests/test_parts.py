@@ -38,7 +38,8 @@ def lines(tmp_path: Path, *options: str) -> list[tuple[str, str]]:
     return [(row[0], row[1].strip()) for row in rows if len(row) == 2]
 
 
-def fake_open_mpi(folder: Path, version: str, headers: str = "", libraries: bool = False) -> Path:
+def fake_open_mpi(folder: Path, version: str, headers: str = "", libraries: bool = False,
+                  layers: bool = True) -> Path:  # fmt: skip
     """An Open MPI that says where it is, with headers, perhaps of another release."""
     internal = folder / "include" / "openmpi"
     (folder / "bin").mkdir(parents=True)
@@ -59,6 +60,7 @@ echo "path:libdir:{folder}/lib"
         numbers = zip(names, (headers or version).split("."), strict=True)
         (internal / "opal_config.h").write_text(
             "".join(f"#define OMPI_{name}_VERSION {number}\n" for name, number in numbers)
+            + ("#define OMPI_PROC_ENDPOINT_TAG_MTL 1\n" if layers else "")
         )
     for name in ("mpi", "open-rte", "open-pal", "pmix") if libraries else ():
         (folder / "lib" / f"lib{name}.so").touch()
@@ -83,7 +85,8 @@ def test_each_open_mpi_has_a_line_that_says_what_becomes_of_it(tmp_path: Path) -
     bare = fake_open_mpi(tmp_path / "bare", "5.0.98", headers="none")
     other = fake_open_mpi(tmp_path / "other", "5.0.97", headers="5.0.96")
     empty = fake_open_mpi(tmp_path / "empty", "4.1.98")
-    named = [four, five, again, old, bare, other, empty, tmp_path / "nowhere"]
+    flat = fake_open_mpi(tmp_path / "flat", "5.0.95", libraries=True, layers=False)
+    named = [flat, four, five, again, old, bare, other, empty, tmp_path / "nowhere"]
     found = lines(tmp_path, f"-DVELO_OPENMPI={';'.join(map(str, named))}")
     said = [text for name, text in found if name == "components for Open MPI"]
     for text in (
@@ -95,6 +98,7 @@ def test_each_open_mpi_has_a_line_that_says_what_becomes_of_it(tmp_path: Path) -
     for place, text in (
         (f"5.0.98 in {bare}", "configure --with-devel-headers"),
         (f"5.0.97 in {other}", f"the headers in {other}/include are of 5.0.96"),
+        (f"5.0.95 in {flat}", "without any matching layer"),
         (f"4.1.98 in {empty}", f"libmpi.so is not in {empty}/lib"),
         (f"{tmp_path}/nowhere", "name the folder above bin"),
     ):

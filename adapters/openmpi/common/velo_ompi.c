@@ -38,8 +38,9 @@ bool velo_ompi_fits(const opal_class_t *known, size_t len_bytes)
         opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t) && known->cls_sizeof == len_bytes)
         return true;
     opal_output(0,
-                "velo: this component is for Open MPI %d.%d.%d, and was loaded by %s; build velo "
-                "against that one, or take its folder out of mca_base_component_path",
+                "velo: this component is for Open MPI %d.%d.%d, and was loaded by %s, of another "
+                "release or built with other parts; build velo against that one, or take its "
+                "folder out of mca_base_component_path",
                 OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, OPAL_RELEASE_VERSION, opal_version_string);
     return false;
 }

@@ -81,7 +81,9 @@ static int component_register(void)
 {
     const mca_base_component_t *component = &mca_mtl_velo_component.super.mtl_version;
     struct mtl_velo_component *own = &mca_mtl_velo_component;
-    if (!velo_ompi_fits(OBJ_CLASS(ompi_request_t), sizeof(ompi_request_t)))
+    /* An Open MPI that was built without any MTL has no place for one in its processes. */
+    if (!velo_ompi_fits(OBJ_CLASS(ompi_request_t), sizeof(ompi_request_t)) ||
+        !velo_ompi_fits(OBJ_CLASS(ompi_proc_t), sizeof(ompi_proc_t)))
         return OMPI_ERR_NOT_AVAILABLE;
     (void)mca_base_component_var_register(component, "priority",
                                           "Priority among MTLs, and of pml cm with this one",
