@@ -168,6 +168,9 @@ enum RMA2_Command_Code {
     RMA2_GET_QW_RSP = 11,      /**< What a get of words asked for has come. */
     RMA2_LOCK_REQ = 12,        /**< rma2_post_lock(). */
     RMA2_LOCK_RSP = 13,        /**< The outcome of rma2_post_lock() has come. */
+    RMA2_PUTS = 7,             /**< For rma2_noti_match(): each put. */
+    RMA2_GETS = 14,            /**< For rma2_noti_match(): each get. */
+    RMA2_ANY = 15,             /**< For rma2_noti_match(): each command. */
 };
 
 /** Where a lock is. */
@@ -218,6 +221,12 @@ extern RMA2_API const RMA2_Class RMA2_CLASS_ANY;   /**< Stands for each class. *
 extern RMA2_API const RMA2_Nodeid RMA2_NODEID_ANY; /**< Stands for each node. */
 extern RMA2_API const RMA2_VPID RMA2_VPID_ANY;     /**< Stands for each context. */
 extern RMA2_API const RMA2_NLA RMA2_ANY_NLA;       /**< Stands for each address. */
+/** Flags of rma2_noti_match(): none. */
+extern RMA2_API const uint32_t RMA2_DEFAULT_FLAG;
+/** Flags of rma2_noti_match(): wait until a notification is there. */
+extern RMA2_API const uint32_t RMA2_BLOCK_FLAG;
+/** Flags of rma2_noti_match(): the address is the one behind what was moved. */
+extern RMA2_API const uint32_t RMA2_MATCH_LAST_NLA_FLAG;
 
 /**
  * Open a port: the lowest free context of this node.
@@ -941,6 +950,118 @@ RMA2_API RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notifica
  * @see rma2_noti_free, rma2_noti_probe
  */
 RMA2_API RMA2_ERROR rma2_noti_get_block(RMA2_Port port, RMA2_Notification **notification);
+
+/**
+ * Take the next notification if it is one of a kind. Only the next is looked at.
+ *
+ * @param port          An open port.
+ * @param cmd           Its command, RMA2_PUTS, RMA2_GETS or RMA2_ANY.
+ * @param nodeid        The other side's node, or RMA2_NODEID_ANY.
+ * @param vpid          The other side's context, or RMA2_VPID_ANY.
+ * @param type          The side that it is for.
+ * @param nla           Its local address, or RMA2_ANY_NLA.
+ * @param flags         RMA2_DEFAULT_FLAG, or RMA2_BLOCK_FLAG and RMA2_MATCH_LAST_NLA_FLAG, or-ed.
+ * @param notification  Receives it, or the one that does not match; it stays in the queue until
+ * rma2_noti_free(). NULL: none is there.
+ * @retval RMA2_SUCCESS          Taken.
+ * @retval RMA2_NO_NOTI          None is there that was not taken before.
+ * @retval RMA2_ERR_NO_MATCH     The next one is another, and is not taken.
+ * @retval RMA2_ERR_INV_PORT     port is NULL.
+ * @retval RMA2_ERR_INV_VALUE    notification is NULL.
+ * @retval RMA2_ERR_NO_DESC_MEM  All 16,384 of the queue are taken, and none is freed: of a call
+ * that waits.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_noti_match_block, rma2_noti_probe, rma2_noti_free
+ */
+RMA2_API RMA2_ERROR rma2_noti_match(RMA2_Port port, RMA2_Command cmd, RMA2_Nodeid nodeid,
+                                    RMA2_VPID vpid, RMA2_Notification_Spec type, RMA2_NLA nla,
+                                    int flags, RMA2_Notification **notification);
+
+/**
+ * Wait for the next notification, and take it if it is one of a kind.
+ *
+ * @param port          An open port.
+ * @param cmd           Its command, RMA2_PUTS, RMA2_GETS or RMA2_ANY.
+ * @param nodeid        The other side's node, or RMA2_NODEID_ANY.
+ * @param vpid          The other side's context, or RMA2_VPID_ANY.
+ * @param type          The side that it is for.
+ * @param nla           Its local address, or RMA2_ANY_NLA.
+ * @param flags         RMA2_DEFAULT_FLAG or RMA2_MATCH_LAST_NLA_FLAG.
+ * @param notification  As of rma2_noti_match().
+ * @return As rma2_noti_match().
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_noti_match
+ */
+RMA2_API RMA2_ERROR rma2_noti_match_block(RMA2_Port port, RMA2_Command cmd, RMA2_Nodeid nodeid,
+                                          RMA2_VPID vpid, RMA2_Notification_Spec type, RMA2_NLA nla,
+                                          int flags, RMA2_Notification **notification);
+
+/**
+ * Take the next notification if it is a peer's, of a class.
+ *
+ * @param port          An open port.
+ * @param noti_class    Its class, or RMA2_CLASS_ANY.
+ * @param nodeid        The other side's node, or RMA2_NODEID_ANY.
+ * @param vpid          The other side's context, or RMA2_VPID_ANY.
+ * @param notification  As of rma2_noti_match().
+ * @return As rma2_noti_match().
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_notification
+ */
+RMA2_API RMA2_ERROR rma2_noti_noti_match(RMA2_Port port, RMA2_Class noti_class, RMA2_Nodeid nodeid,
+                                         RMA2_VPID vpid, RMA2_Notification **notification);
+
+/**
+ * Take the next notification if it is of a lock of this port.
+ *
+ * @param port          An open port.
+ * @param number        The lock.
+ * @param nodeid        The other side's node, or RMA2_NODEID_ANY.
+ * @param vpid          The other side's context, or RMA2_VPID_ANY.
+ * @param notification  As of rma2_noti_match().
+ * @return As rma2_noti_match().
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_lock
+ */
+RMA2_API RMA2_ERROR rma2_noti_lock_match(RMA2_Port port, uint32_t number, RMA2_Nodeid nodeid,
+                                         RMA2_VPID vpid, RMA2_Notification **notification);
+
+/**
+ * Wait for the next notification, and take it if it is a peer's, of a class.
+ *
+ * @param port          An open port.
+ * @param noti_class    Its class, or RMA2_CLASS_ANY.
+ * @param nodeid        The other side's node, or RMA2_NODEID_ANY.
+ * @param vpid          The other side's context, or RMA2_VPID_ANY.
+ * @param notification  As of rma2_noti_match().
+ * @return As rma2_noti_match().
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_notification
+ */
+RMA2_API RMA2_ERROR rma2_noti_noti_match_block(RMA2_Port port, RMA2_Class noti_class,
+                                               RMA2_Nodeid nodeid, RMA2_VPID vpid,
+                                               RMA2_Notification **notification);
+
+/**
+ * Wait for the next notification, and take it if it is of a lock of this port.
+ *
+ * @param port          An open port.
+ * @param number        The lock.
+ * @param nodeid        The other side's node, or RMA2_NODEID_ANY.
+ * @param vpid          The other side's context, or RMA2_VPID_ANY.
+ * @param notification  As of rma2_noti_match().
+ * @return As rma2_noti_match().
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_post_lock
+ */
+RMA2_API RMA2_ERROR rma2_noti_lock_match_block(RMA2_Port port, uint32_t number, RMA2_Nodeid nodeid,
+                                               RMA2_VPID vpid, RMA2_Notification **notification);
 
 /**
  * Free a notification: the oldest that was taken and is not freed.

@@ -15,6 +15,9 @@ const RMA2_Class RMA2_CLASS_ANY = 0xff;
 const RMA2_Nodeid RMA2_NODEID_ANY = 0xffff;
 const RMA2_VPID RMA2_VPID_ANY = 0xffff;
 const RMA2_NLA RMA2_ANY_NLA = ~UINT64_C(0);
+const uint32_t RMA2_DEFAULT_FLAG = 0;
+const uint32_t RMA2_BLOCK_FLAG = 1;
+const uint32_t RMA2_MATCH_LAST_NLA_FLAG = 2;
 
 _Static_assert(sizeof(RMA2_Notification) == 16, "a notification is two words");
 _Static_assert(sizeof(RMA2_Region) <= 112, "a region fits where programs have room for one");

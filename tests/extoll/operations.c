@@ -380,6 +380,73 @@ TEST(words_of_a_notification_have_the_documented_bits)
     two_end(&two);
 }
 
+/* Take the next notification by a match, and give it back. */
+static void freed(RMA2_Port port, RMA2_ERROR error, RMA2_Notification **note)
+{
+    CHECK_EQ(error, SUCCESS);
+    CHECK_EQ(rma2_noti_free(port, *note), SUCCESS);
+}
+
+TEST(a_match_takes_the_next_notification_if_it_fits)
+{
+    struct two two = two_begin();
+    RMA2_Port port = two.port;
+    RMA2_Nodeid node = two.peer->nodeid;
+    RMA2_VPID vpid = two.peer->vpid;
+    const RMA2_ERROR other = RMA2_ERR_NO_MATCH;
+    const int last = (int)RMA2_MATCH_LAST_NLA_FLAG;
+    const RMA2_NLA nla = two.region.nla + 16;
+    RMA2_Notification *note;
+    CHECK_EQ(rma2_noti_match(port, RMA2_ANY, node, vpid, RMA2_REQUESTER, nla, 0, &note),
+             RMA2_NO_NOTI);
+    CHECK(note == NULL);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(rma2_post_put_bt(port, two.handle, &two.region, 16, 8, two.peer->nla,
+                                  RMA2_REQUESTER, 0),
+                 SUCCESS);
+    CHECK_EQ(rma2_noti_match_block(port, RMA2_GETS, node, vpid, 1, nla, 0, &note), other);
+    CHECK_EQ(rma2_noti_match(port, RMA2_QW_PUT, node, vpid, 1, nla, 0, &note), other);
+    CHECK_EQ(rma2_noti_match(port, RMA2_PUTS, node, vpid, RMA2_COMPLETER, nla, 0, &note), other);
+    CHECK_EQ(rma2_noti_match(port, RMA2_PUTS, node ^ 1, vpid, 1, nla, 0, &note), other);
+    CHECK_EQ(rma2_noti_match(port, RMA2_PUTS, node, vpid ^ 1, 1, nla, 0, &note), other);
+    CHECK_EQ(rma2_noti_match(port, RMA2_PUTS, node, vpid, 1, nla + 1, 0, &note), other);
+    CHECK_EQ(rma2_noti_match(port, RMA2_PUTS, node, vpid, 1, nla, last, &note), other);
+    CHECK_EQ(rma2_noti_noti_match(port, RMA2_CLASS_ANY, node, vpid, &note), other);
+    CHECK_EQ(rma2_noti_lock_match(port, 0, node, vpid, &note), other);
+    freed(port, rma2_noti_match(port, RMA2_PUTS, node, vpid, 1, nla + 8, last, &note), &note);
+    freed(
+        port,
+        rma2_noti_match(port, RMA2_ANY, RMA2_NODEID_ANY, RMA2_VPID_ANY, 1, RMA2_ANY_NLA, 0, &note),
+        &note);
+    CHECK_EQ(rma2_noti_match(port, RMA2_ANY, node, vpid, 1, nla, 0, NULL), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_noti_match(NULL, RMA2_ANY, node, vpid, 1, nla, 0, &note), RMA2_ERR_INV_PORT);
+    two_end(&two);
+}
+
+TEST(a_match_finds_classes_and_locks)
+{
+    settings_clear();
+    RMA2_Port port = port_opened();
+    RMA2_Handle self;
+    RMA2_Nodeid node = rma2_get_nodeid(port);
+    RMA2_VPID vpid = rma2_get_vpid(port);
+    RMA2_Notification *note;
+    CHECK_EQ(rma2_connect(port, node, vpid, RMA2_CONN_DEFAULT, &self), SUCCESS);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(rma2_post_notification(port, self, 9, 7, RMA2_COMPLETER, 0), SUCCESS);
+    CHECK_EQ(rma2_noti_noti_match_block(port, 8, node, vpid, &note), RMA2_ERR_NO_MATCH);
+    freed(port, rma2_noti_noti_match(port, 9, node, vpid, &note), &note);
+    freed(port, rma2_noti_noti_match_block(port, RMA2_CLASS_ANY, node, vpid, &note), &note);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(rma2_post_lock(port, self, 0, 77, 5, 1, RMA2_RESPONDER, 0), SUCCESS);
+    CHECK_EQ(rma2_noti_lock_match_block(port, 78, node, vpid, &note), RMA2_ERR_NO_MATCH);
+    freed(port, rma2_noti_lock_match_block(port, 77, node, vpid, &note), &note);
+    freed(port, rma2_noti_lock_match_block(port, 77, RMA2_NODEID_ANY, vpid, &note), &note);
+    CHECK_EQ(rma2_noti_lock_match(port, 77, node, vpid, &note), RMA2_NO_NOTI);
+    CHECK_EQ(rma2_disconnect(port, self), SUCCESS);
+    CHECK_EQ(rma2_close(port), SUCCESS);
+}
+
 TEST(notifications_are_freed_in_their_order)
 {
     struct two two = two_begin();
