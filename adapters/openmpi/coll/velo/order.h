@@ -22,10 +22,7 @@
 
 /** Tell the core that this is a spin loop. It also keeps a rank that waits from snatching a line
  *  between two stores of its owner, which is worth a fifth of an allreduce. */
-static inline void coll_velo_pause(void)
-{
-    velo_ompi_pause();
-}
+static inline void coll_velo_pause(void) { velo_ompi_pause(); }
 
 /** Owner of a slot: its contribution is there. Release: the stores of the contribution, and the
  *  reads of all collectives before, come first. Pairs with A1. */
