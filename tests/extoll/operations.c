@@ -499,11 +499,13 @@ TEST(a_queue_that_nobody_empties_pushes_back_and_loses_nothing)
         SUCCESS);
     uint64_t posted = 0;
     RMA2_ERROR error;
-    while ((error = rma2_post_immediate_put(two.port, two.handle, 8, posted, two.peer->nla,
-                                            RMA2_REQUESTER, 0)) == SUCCESS)
-        posted++;
-    CHECK_EQ(error, RMA2_ERR_NO_DESC_MEM);
-    CHECK(posted > 16384 && posted < 16384 + 4096 + 2);
+    do { /* Until it is full, the owner may need any time to take what was posted. */
+        error = rma2_post_immediate_put(two.port, two.handle, 8, posted, two.peer->nla,
+                                        RMA2_REQUESTER, 0);
+        CHECK(error == SUCCESS || error == RMA2_ERR_NO_DESC_MEM);
+        posted += error == SUCCESS;
+    } while (error == SUCCESS || posted <= 16384);
+    CHECK(posted < 16384 + 4096 + 2);
     for (uint64_t i = 0; i < posted; i++)
         (void)note_next(two.port);
     note_none(two.port);

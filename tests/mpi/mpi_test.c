@@ -26,8 +26,10 @@ const size_t edge_count = ARRAY_LEN(edge_lengths);
 
 void mpi_test_register(const char *name, void (*body)(void), int ranks_)
 {
-    if (test_count == TESTS_MAX)
+    if (test_count == TESTS_MAX) {
+        fprintf(stderr, "more than %d tests; raise TESTS_MAX in %s\n", TESTS_MAX, __FILE__);
         abort();
+    }
     tests[test_count].name = name;
     tests[test_count].ranks = ranks_;
     tests[test_count++].body = body;
