@@ -373,7 +373,7 @@ TEST(words_of_a_notification_have_the_documented_bits)
     FILE *file = tmpfile();
     CHECK(file != NULL);
     rma2_noti_fdump(&note, file);
-    rewind(file);
+    CHECK_EQ(fseek(file, 0, SEEK_SET), 0);
     CHECK(fgets(printed, sizeof printed, file) && strcmp(printed, line) == 0);
     (void)fclose(file);
     rma2_noti_dump(&note);

@@ -659,16 +659,35 @@ TEST(a_descriptor_of_each_command_does_what_its_post_does)
     note = note_next(a.port);
     CHECK_EQ(rma2_noti_get_notiput_class(&note), 0x5a);
     CHECK_EQ(rma2_noti_get_notiput_payload(&note), 0x123456789);
+    CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
+    CHECK_EQ(rma2_desc_free(a.port, NULL), SUCCESS);
+    alone_close(&a);
+}
+
+TEST(a_descriptor_of_a_lock_adds_if_the_value_is_not_above)
+{
+    struct alone a = alone_fresh();
+    RMA2_Descriptor *descriptor;
+    CHECK_EQ(rma2_desc_alloc(a.port, &descriptor), SUCCESS);
     for (int32_t step = 0; step < 2; step++) { /* From 0 to -7; then it is above -9. */
         CHECK_EQ(rma2_desc_set_lock(descriptor, a.self, RMA2_COMPLETER, 0, RMA2_LOCK_RESPONDER,
                                     4095, step ? (uint32_t)-9 : 0, (uint32_t)-7),
                  SUCCESS);
         CHECK_EQ(rma2_post_descriptor(a.port, a.self, descriptor), SUCCESS);
-        note = note_next(a.port);
+        RMA2_Notification note = note_next(a.port);
         CHECK_EQ(rma2_noti_get_lock_number(&note), 4095);
         CHECK_EQ(rma2_noti_get_lock_value(&note), -7);
         CHECK_EQ(rma2_noti_get_lock_result(&note), step == 0);
     }
+    CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
+    alone_close(&a);
+}
+
+TEST(a_descriptor_of_a_command_that_cannot_be_is_refused)
+{
+    struct alone a = alone_fresh();
+    RMA2_Descriptor *descriptor;
+    CHECK_EQ(rma2_desc_alloc(a.port, &descriptor), SUCCESS);
     CHECK_EQ(rma2_desc_set_lock(descriptor, a.self, 0, 0, 2, 0, 0, 0), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_desc_set_lock(descriptor, a.self, 0, 0, 0, 4096, 0, 0), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_desc_set_immediate_put(descriptor, a.self, 0, 0, 9, 0, 0), RMA2_ERR_INV_VALUE);
@@ -676,7 +695,6 @@ TEST(a_descriptor_of_each_command_does_what_its_post_does)
     CHECK_EQ(rma2_desc_set_noti_put(NULL, a.self, 0, 0, 0, 0), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_desc_alloc(NULL, &descriptor), RMA2_ERR_INV_PORT);
     CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
-    CHECK_EQ(rma2_desc_free(a.port, NULL), SUCCESS);
     alone_close(&a);
 }
 

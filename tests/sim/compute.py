@@ -42,7 +42,7 @@ measured = half_round_trip("--compute", "measured:10")
 print(f"10 times the processor time {measured}")
 assert measured[0] > free[0] and measured[2] > 0
 
-# A call that costs nothing, such as that which registers memory for a long message, drops no computing.
+# A call that costs nothing drops no computing: a long message registers its memory by one.
 for size in ("8", "65536"):
     argv = [VELO, "sim", "-n", "2", "--compute", "measured:1", "--", BUSY, size]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
