@@ -38,7 +38,7 @@ def _files(block: str) -> tuple[list[Path], list[Path]]:
 def _package(window: str) -> Path:
     """The generated package with other widths of the window: n,t,source."""
     package = ROOT / "build" / "rtl" / f"window-{window.replace(',', '-')}" / "velo_pkg.sv"
-    generator = ROOT / "tools" / "velo" / "spec" / "specgen.py"
+    generator = ROOT / "tools" / "generators" / "specgen.py"
     options = ["--format", "sv", "--window", window, "-o", package]
     subprocess.run([sys.executable, generator, ROOT / "spec" / "velo.toml", *options], check=True)
     return package

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # How sources read a variable, in C, C++, Python and the launcher's shell.
 READ = re.compile(
     r"\b(?:getenv|read_bytes|place_number|sim_environment_number)\(\s*\"(VELO\w*)\""
+    r"|\bpatience_read\([^\"]*\"(VELO\w*)\""
     r"|environ(?:\.get\(|\[)\"(VELO\w*|NO_COLOR)\""
     r"|\$\{(VELO\w*):-"
 )

@@ -240,16 +240,16 @@ def test_netpipe_that_is_not_there_is_named_with_its_package(
 @pytest.mark.parametrize(
     ("version", "built_for", "ours", "theirs"),
     [
-        ("4.1", "ompi4", "velo mtl", "ompi-4.1 vader"),
-        ("5.0", "ompi4", "velo provider", "ompi-5.0 sm"),
-        ("5.0", "ompi5", "velo mtl", "ompi-5.0 sm"),
+        ("4.1", "4.1.4", "velo mtl", "ompi-4.1 vader"),
+        ("5.0", "4.1.4", "velo provider", "ompi-5.0 sm"),
+        ("5.0", "5.0.7", "velo mtl", "ompi-5.0 sm"),
     ],
 )
 def test_netpipe_is_compared_over_what_serves_this_open_mpi(
     monkeypatch: pytest.MonkeyPatch, version: str, built_for: str, ours: str, theirs: str
 ) -> None:
     monkeypatch.setitem(vars(builds.SYSTEM_OPEN_MPI), "version", version)
-    monkeypatch.setattr(openmpi, "kind_built_for", lambda: built_for)
+    monkeypatch.setattr(openmpi, "folders", lambda _layer="mtl": {built_for: Path()})
     assert [stack.name for stack in stacks.side_by_side()] == [ours, theirs]
     if ours == "velo mtl":
         assert stacks.side_by_side(with_btl=True)[0].name == "velo btl"

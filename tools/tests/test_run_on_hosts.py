@@ -35,13 +35,12 @@ exec sh -c "$*"
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with components, programs that say what they are told, and an agent."""
-    folder = tmp_path / "lib" / "velo" / "openmpi"
+    folder = tmp_path / "lib" / "velo" / "openmpi" / "4.1.4"
     folder.mkdir(parents=True)
-    (folder / "version").write_text("4.1.4\n")
     for name in openmpi.COMPONENTS.values():
         (folder / name).touch()
     for name in ("ofi", "card"):
-        (folder.parent / f"libvelo-{name}.so").touch()
+        (folder.parents[1] / f"libvelo-{name}.so").touch()
     programs = {
         "bin/mpirun": MPIRUN,
         "bin/agent": AGENT,
