@@ -159,7 +159,7 @@ module velo_rma_completer
       state_q <= StClear;
       clear_q <= '0;
     end else begin
-      clear_q <= clear_q + 1'b1;
+      if (state_q == StClear) clear_q <= clear_q + 1'b1;
       unique case (state_q)
         StClear: if (clear_q == '1) state_q <= StIdle;
         StIdle: if (job_valid_i) state_q <= StCheck;
