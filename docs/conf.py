@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation as one site: `make docs` builds it into build/docs.
 
-Pages are taken from where they lie, so the source folder of Sphinx is the checkout. What is made of
-other sources (man pages, layouts) is put into build/site first, by scripts/docs.
+Pages are taken from where they lie, so the source folder of Sphinx is the checkout. scripts/docs
+first makes pages of other sources (man pages, layouts) in build/site.
 """
 
 import os

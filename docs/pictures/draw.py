@@ -465,7 +465,7 @@ def link() -> Picture:
     p.text(
         28,
         140,
-        "Each word is sent from the ring, also the first time. What is acknowledged leaves it.",
+        "Each word is sent from the ring, also the first time. A word leaves it once it is acknowledged.",
         "small muted",
     )
     p.group(12, 178, 876, 140, "In")

@@ -180,7 +180,7 @@ static void disconnect_conn(struct velo_conn *conn)
 
 /* ---- the plug-in ----------------------------------------------------------------------------- */
 
-/* What was sent is at the node already. */
+/* The node has all messages that were sent already. */
 static void leave(struct velo_port *port) { (void)port; }
 
 /* In virtual time, no time passes while a thread spins on shared memory: see `carries_all`. */
