@@ -31,6 +31,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import select
 import shlex
 import struct
@@ -44,6 +45,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ROOT / "scripts" / "packages"
 RECORDS = ROOT / "build" / "checks" / "records.jsonl"
 KEEP_DAYS = 60
 FORMAT = "1"  # Another one makes all that is kept void.
@@ -135,9 +137,24 @@ def without(names: Iterable[str], sets: Iterable[str]) -> list[str]:
     return [name for name in names if fits(name, NOT_IN_SETS) or not fits(name, patterns)]
 
 
+def packages(requirements: Iterable[str]) -> list[str]:
+    """What the private Python environment has of the packages in some lists; without lists, all."""
+    folders = (ROOT / ".venv").glob("lib/*/site-packages/*.dist-info")
+    found = {re.sub(r"[-_.]+", "-", path.name.split("-")[0]).lower(): path.name for path in folders}
+    if not requirements:
+        return sorted(found.values())
+    lines = [line for name in requirements for line in (PACKAGES / name).read_text().splitlines()]
+    wanted = {
+        re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines if "==" in line
+    }
+    return sorted(found.get(name, f"{name}: none") for name in wanted)
+
+
 @functools.cache
-def versions(tools: tuple[tuple[str, ...], ...] = TOOLS) -> list[str]:
-    """What the tools say of themselves, and what the private Python environment has."""
+def versions(
+    tools: tuple[tuple[str, ...], ...] = TOOLS, requirements: tuple[str, ...] = ()
+) -> list[str]:
+    """What the tools say of themselves, and the packages in the private Python environment."""
     said = []
     for command in tools:
         try:
@@ -147,10 +164,7 @@ def versions(tools: tuple[tuple[str, ...], ...] = TOOLS) -> list[str]:
             said.append(f"{command[0]}: {done.stdout}{done.stderr}")
         except OSError:
             said.append(f"{command[0]}: none")
-    packages = sorted(
-        path.name for path in (ROOT / ".venv").glob("lib/*/site-packages/*.dist-info")
-    )
-    return [*said, platform.python_version(), *packages]
+    return [*said, platform.python_version(), *packages(requirements)]
 
 
 def machine() -> list[str]:

@@ -62,6 +62,8 @@ PROVERS = (
     "scripts/rtl_yosys.py",
 )
 TOOLS = (("clang++", "--version"), ("c++", "--version"), ("ld", "--version"))
+# What may be in the private Python environment besides does not count.
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-rtl.txt")
 # No inputs, wherever they are.
 IGNORED = ("__pycache__",)
 
@@ -141,7 +143,7 @@ def proof_files(proof: str) -> list[str]:
 
 def words() -> list[str]:
     """What else counts: the tools, and what of the environment they look at."""
-    return [*kept.versions(TOOLS), *kept.variables(())]
+    return [*kept.versions(TOOLS, REQUIREMENTS), *kept.variables(())]
 
 
 def key(kind: str, name: str, task: str = "") -> str:

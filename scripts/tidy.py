@@ -81,7 +81,12 @@ def inside(path: Path) -> bool:
 def key_of(path: str, entry: dict[str, str], settings: Sequence[str]) -> str:
     """What a file's result is kept by."""
     command = entry["command"].replace(str(ROOT), "ROOT").removeprefix("ccache ")
-    words = ["clang-tidy", path, command, *kept.versions((("cc", "--version"),))]
+    words = [
+        "clang-tidy",
+        path,
+        command,
+        *kept.versions((("cc", "--version"),), ("requirements-dev.txt",)),
+    ]
     return kept.key_of([*settings, "scripts/tidy.py", *included(entry)], words)
 
 

@@ -207,3 +207,30 @@ def test_the_table_has_what_ran_was_kept_skipped_and_failed(checkout: Checkout) 
     assert whole[-1] == "checks: 15 passed, 1 failed, 4 skipped"
     kept = [json.loads(path.read_text()) for path in (checkout.cache / "velo" / "kept").iterdir()]
     assert [stamp["name"] for stamp in kept] == ["a suite"]
+
+
+def packages(checkout: Checkout, *lists: str) -> str:
+    script = f"import kept; print(*kept.packages({lists!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=checkout.root / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_check_counts_the_packages_that_its_lists_name(checkout: Checkout) -> None:
+    site = ".venv/lib/python3/site-packages"
+    checkout.write("scripts/packages/some.txt", "# A comment.\nThe-Prover==2.0\nmissing==1\n")
+    checkout.write(f"{site}/the_prover-2.0.dist-info/METADATA", "")
+    checkout.write(f"{site}/other-1.0.dist-info/METADATA", "")
+    before = packages(checkout, "some.txt")
+    assert before == "missing: none the_prover-2.0.dist-info"
+    assert packages(checkout) == "other-1.0.dist-info the_prover-2.0.dist-info"
+    checkout.write(f"{site}/another-1.0.dist-info/METADATA", "")
+    assert packages(checkout, "some.txt") == before
+    shutil.rmtree(checkout.root / site / "the_prover-2.0.dist-info")
+    checkout.write(f"{site}/the_prover-2.1.dist-info/METADATA", "")
+    assert packages(checkout, "some.txt") == "missing: none the_prover-2.1.dist-info"
