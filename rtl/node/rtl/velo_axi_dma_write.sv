@@ -118,7 +118,7 @@ module velo_axi_dma_write #(
   end
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
-  // What was taken has left.
+  // A write that the block has taken leaves it: the last word of one is taken only as the last word goes out.
   `VELO_ASSERT(NothingLeftBehind,
                !(dma_write_valid_i && dma_write_ready_o && dma_write_eop_i) || (sends && wlast_o))
   // No burst crosses a boundary of 4 KiB.

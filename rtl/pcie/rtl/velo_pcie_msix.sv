@@ -152,7 +152,7 @@ module velo_pcie_msix
 
   assign open = open_i && config_i.bus_master && config_i.msix_enable && !config_i.msix_mask;
   assign begins = state_q == StIdle && open && !to_table && may_send != '0;
-  // What was chosen is still to be sent, and as it was read.
+  // The chosen vector is still to be sent, with the address and data that were read for it.
   assign stands = open && may_send[index_q] && !to_table;
   assign sent = state_q == StFirst && stands && tx_ready_i ? Vectors'(1) << index_q : '0;
   assign idle_o = state_q == StIdle;
