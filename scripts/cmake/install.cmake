@@ -52,9 +52,7 @@ if(VELO_BUILD_BENCH)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR}
             COMPONENT tools)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
-            COMPONENT tools PATTERN __pycache__ EXCLUDE
-            REGEX "vm/guest/[a-z]+$" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
-                                      GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+            COMPONENT tools PATTERN __pycache__ EXCLUDE)
     # For `module load velo`.
     configure_file(scripts/cmake/module.in ${PROJECT_BINARY_DIR}/install/module @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/module RENAME ${PROJECT_VERSION}

@@ -8,8 +8,11 @@ file(GLOB velo_public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ve
 list(APPEND velo_public_headers ${PROJECT_SOURCE_DIR}/adapters/extoll/velo2.h
      ${PROJECT_SOURCE_DIR}/adapters/extoll/rma2.h)
 list(TRANSFORM velo_public_headers PREPEND --header= OUTPUT_VARIABLE velo_man_headers)
-file(GLOB_RECURSE velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py
-     ${PROJECT_SOURCE_DIR}/tools/papers/*.py ${PROJECT_SOURCE_DIR}/tools/generators/*.py)
+set(velo_tools "")
+foreach(folder velo bench papers vm generators)
+    file(GLOB_RECURSE velo_tools_found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${folder}/*.py)
+    list(APPEND velo_tools ${velo_tools_found})
+endforeach()
 file(GLOB velo_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
 string(TIMESTAMP velo_man_date "%Y-%m-%d" UTC) # $SOURCE_DATE_EPOCH, if set
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from bench import bracket, peers, tasks
+from bench.peers import Case
 from velo.cli import main
 from velo.errors import UsageError, VeloError
-from velo.measure import bracket, peers, tasks, velo_perf
+from velo.measure import limits, velo_perf
 from velo.measure.cpus import two_cpus
-from velo.measure.peers import BANDWIDTH, LATENCY, RATE, Case
+from velo.measure.limits import BANDWIDTH, LATENCY, RATE
 
 HEADING = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
 
@@ -123,11 +125,11 @@ def test_a_run_counts_only_if_the_cores_stayed(
 ) -> None:
     looks = iter([before, after])
 
-    def limits(_cpus: Sequence[int]) -> bracket.Limits | None:
+    def look(_cpus: Sequence[int]) -> limits.Limits | None:
         hop = next(looks)
-        return None if hop is None else bracket.Limits(hop, 3e8, {4096: 27e9})
+        return None if hop is None else limits.Limits(hop, 3e8, {4096: 27e9})
 
-    monkeypatch.setattr(bracket, "limits", limits)
+    monkeypatch.setattr(limits, "look", look)
     into = bracket.Peers()
     bracket.measure_peer(FakePeer(), Case(LATENCY, 8), [0, 1], into)
     assert [s.hop for s in into.samples] == ([kept] if kept else [])
@@ -135,16 +137,16 @@ def test_a_run_counts_only_if_the_cores_stayed(
 
 
 def test_the_copy_limit_is_that_of_the_largest_size_not_above_the_message() -> None:
-    limits = bracket.Limits(45, 3e8, {4096: 27e9, 16384: 35e9})
-    found = [limits.of(Case(BANDWIDTH, size)) for size in (256, 4096, 8192, 16384, 65536)]
+    both = limits.Limits(45, 3e8, {4096: 27e9, 16384: 35e9})
+    found = [both.of(BANDWIDTH, size) for size in (256, 4096, 8192, 16384, 65536)]
     assert found == [27e9, 27e9, 27e9, 35e9, 35e9]
 
 
 def test_limits_are_read_from_velo_perf(fake_perf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    near = bracket.limits([0, 1])
-    assert near == bracket.Limits(45.0, 320e6, {4096: 27e9, 16384: 35e9})
+    near = limits.look([0, 1])
+    assert near == limits.Limits(45.0, 320e6, {4096: 27e9, 16384: 35e9})
     monkeypatch.setenv("FAKE_SCENARIO", "far")
-    far = bracket.limits([0, 1])
+    far = limits.look([0, 1])
     assert far
     assert far.hop_ns == 180
 

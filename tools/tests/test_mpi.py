@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from bench import bracket, mpi_perf, rounds, tasks
 from velo import helpers, tree
 from velo.cli import main
 from velo.display import Console
 from velo.errors import UsageError, VeloError
-from velo.measure import bracket, rounds, tasks
-from velo.measure.mpi import builds, mpi_perf, stacks
+from velo.measure import limits
+from velo.measure.mpi import builds, stacks
 from velo.measure.mpi.stacks import STACKS, Stack
 from velo.results import records
 
@@ -336,8 +337,8 @@ def test_nothing_to_measure_is_an_error(
 def test_a_whole_run_counts_if_the_cores_stayed_or_hardly_matter(
     monkeypatch: pytest.MonkeyPatch, ranks: int, before: float, after: float, kept: str | None
 ) -> None:
-    looks = iter(bracket.Limits(hop_ns, 3e8, {4096: 27e9}) for hop_ns in (before, after))
-    monkeypatch.setattr(bracket, "limits", lambda _cpus: next(looks))
+    looks = iter(limits.Limits(hop_ns, 3e8, {4096: 27e9}) for hop_ns in (before, after))
+    monkeypatch.setattr(limits, "look", lambda _cpus: next(looks))
     monkeypatch.setattr(bracket.hpcc, "run", lambda *_: bracket.hpcc.Result(5e7, 1e9))
     into = bracket.Peers()
     bracket.measure_hpcc(WORDS["vader"], ranks, [0, 1], into)

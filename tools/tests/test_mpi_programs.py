@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from bench import hpcc
 from velo.cli import main
 from velo.errors import EXIT_ABSENT, EXIT_FAILED, UsageError, VeloError, VerifyError
-from velo.measure import bracket, side_by_side
+from velo.measure import limits, side_by_side
 from velo.measure.cpus import Watch
-from velo.measure.mpi import builds, hpcc, netpipe, stacks
+from velo.measure.mpi import builds, netpipe, stacks
 from velo.measure.mpi.builds import Build
 from velo.measure.mpi.stacks import Stack
 from velo.results import records
@@ -139,7 +140,7 @@ def on_a_machine(
     """What looks at the raw line find, then 60 ns; the shares that others take, then 0."""
     looks, shares = iter(hops), iter(others)
     monkeypatch.setattr(
-        bracket, "limits", lambda _: bracket.Limits(next(looks, 60.0), 1e7, {4096: 1e10})
+        limits, "look", lambda _: limits.Limits(next(looks, 60.0), 1e7, {4096: 1e10})
     )
     monkeypatch.setattr(side_by_side.Watch, "others", lambda _: next(shares, 0.0))
 

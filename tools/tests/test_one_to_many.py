@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bench import tasks
+from bench.bracket import Peers
+from bench.one_to_many import OneToMany
 from velo.cli import main
 from velo.errors import UsageError
-from velo.measure import tasks
-from velo.measure.bracket import Peers
-from velo.measure.one_to_many import OneToMany
 
 needs_two_cpus = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="a pair needs two CPUs"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bench import bracket
+from bench.python import compare
 from velo import helpers, tree
 from velo.cli import main
 from velo.errors import VeloError
-from velo.measure import bracket
-from velo.measure.python import compare
+from velo.measure import limits
 from velo.report import python_report, summary
 from velo.report.opening import opening
 from velo.results import records
@@ -45,7 +46,7 @@ def hops(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     out: list[float] = []
     monkeypatch.setattr(helpers, "output", said)
     monkeypatch.setattr(
-        bracket, "limits", lambda _: bracket.Limits(out.pop(0) if out else 60.0, 1e7, {4096: 1e10})
+        limits, "look", lambda _: limits.Limits(out.pop(0) if out else 60.0, 1e7, {4096: 1e10})
     )
     return out
 

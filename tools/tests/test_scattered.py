@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bench import tasks
+from bench.bracket import Peers
+from bench.scattered import MPI_STACKS, Scattered
 from velo.cli import main
-from velo.measure import tasks
-from velo.measure.bracket import Peers
-from velo.measure.scattered import MPI_STACKS, Scattered
 
 needs_two_cpus = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="a pair needs two CPUs"

@@ -19,7 +19,7 @@ from velo import arguments, cli, tree
 from velo.cluster import description
 from velo.errors import VeloError
 from velo.runtime import openmpi
-from velo.vm import debug_kernel, guest, image, packages, plan, session
+from vm import debug_kernel, guest, image, packages, plan, session
 
 FAKE = Path(__file__).with_name("fake_machine.py")
 TOOLS = FAKE.parents[1]

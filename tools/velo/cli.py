@@ -12,7 +12,6 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple, NoReturn
 
 from velo import tree
@@ -29,17 +28,19 @@ class Group(NamedTuple):
     example: str
 
 
-# They need the simulator: a checkout has them, and Debian's velo-sim.
-PAPERS = ("papers.predict", "papers.paper") if find_spec("papers") else ()
+# Of these only the papers' are ever installed, with the simulator.
+PAPERS = ("papers.predict", "papers.paper") if tree.has("papers") else ()
+BENCH = ("bench.bench",) if tree.has("bench") else ()
+VM = ("vm.vm",) if tree.has("vm") else ()
 # In the order of --help and the man page.
 GROUPS = (
     Group("Run", ("velo.runtime.run", "velo.runtime.env"), "velo run -n 2 ./my-mpi-program"),
     Group("Look", ("velo.runtime.info", "velo.runtime.top", "velo.runtime.clean"),
           "velo top --domain my-service"),
     Group("Measure",
-          ("velo.measure.perf", "velo.measure.netpipe", "velo.measure.bench", "velo.report.report"),
+          ("velo.measure.perf", "velo.measure.netpipe", "bench.bench", "velo.report.report"),
           "velo perf suite --json run.json && velo report run.json"),
-    Group("Simulate", ("velo.cluster.sim", "velo.vm.vm", "velo.cluster.trace", *PAPERS),
+    Group("Simulate", ("velo.cluster.sim", "vm.vm", "velo.cluster.trace", *PAPERS),
           "velo sim --topology torus:2x2x2 -- ./my-mpi-program"),
 )  # fmt: skip
 

@@ -54,6 +54,11 @@ PAGE_MODULES = {
 }
 
 
+def has(package: str) -> bool:
+    """Is one of the packages that not every installation has beside this one?"""
+    return (PYTHON_FOLDER / package / "__init__.py").is_file()
+
+
 def find(name: str) -> Path:
     """The path of one of the programs that the command runs."""
     folder = _libexec()

@@ -24,12 +24,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
+from bench import mpi_perf
+from bench.mpi_perf import Program
 from velo import display
 from velo.display import Table
 from velo.errors import VeloError
 from velo.measure.cpus import two_cpus
-from velo.measure.mpi import mpi_perf, stacks
-from velo.measure.mpi.mpi_perf import Program
+from velo.measure.mpi import stacks
 from velo.measure.mpi.stacks import Stack
 from velo.results.records import FAR, NEAR, Sample
 

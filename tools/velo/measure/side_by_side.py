@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from velo import display, units
 from velo.display import Console, Table, paint
 from velo.errors import AbsentError
-from velo.measure import bracket
+from velo.measure import limits
 from velo.measure.cpus import Watch
 from velo.measure.mpi import netpipe
 from velo.measure.mpi.stacks import Stack
@@ -114,11 +114,11 @@ def measure(
 
 def _measure(stack: Stack, cpus: Sequence[int], kept: Kept) -> None:
     """One run between two looks at the raw line, as every batch of velo perf is."""
-    before = bracket.limits(cpus)
+    before = limits.look(cpus)
     watch = Watch(cpus)
     values = netpipe.run(stack, cpus)
     others = watch.others()
-    after = bracket.limits(cpus)
+    after = limits.look(cpus)
     hop = stats.hop_class(before.hop_ns, after.hop_ns) if before and after else None
     if not (before and after and hop):
         kept.moved += 1
@@ -127,5 +127,5 @@ def _measure(stack: Stack, cpus: Sequence[int], kept: Kept) -> None:
         kept.others = max(kept.others, others)
     else:
         kept.found[stack.word].append(values)
-        samples = bracket.netpipe_samples(stack, values)
-        kept.samples += bracket.bracketed(samples, before, after, hop)
+        samples = netpipe.samples(stack, values)
+        kept.samples += limits.bracketed(samples, before, after, hop)

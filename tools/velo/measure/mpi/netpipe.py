@@ -3,12 +3,13 @@
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from velo.errors import AbsentError, VeloError
 from velo.measure.mpi import builds
 from velo.measure.mpi.stacks import Stack
+from velo.results.records import Sample
 
 PROGRAM = "NPopenmpi"
 RUN_TIMEOUT_S = 30.0
@@ -52,6 +53,14 @@ def _measure(stack: Stack, cpus: Sequence[int], part: tuple[int, int, int]) -> d
         program = [PROGRAM, "-p", "0", "-l", low, "-u", high, "-n", repeats, "-o", str(out)]
         stack.output(2, cpus, program, RUN_TIMEOUT_S)
         return parse(out.read_text(encoding="ascii", errors="replace"))
+
+
+def samples(stack: Stack, values: Mapping[int, float]) -> list[Sample]:
+    """What a run of NetPIPE found, by size, as samples that no limit surrounds yet."""
+    return [
+        Sample("netpipe", "half_rtt_ns", size, value, 1, 1, None, stack=stack.name)
+        for size, value in values.items()
+    ]
 
 
 def parse(text: str) -> dict[int, float]:

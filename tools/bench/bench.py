@@ -60,12 +60,12 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """`velo bench`."""
     # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
+    from bench import rounds, tasks
+    from bench.bracket import Peers
+    from bench.extoll import Costs
+    from bench.one_to_many import OneToMany
+    from bench.scattered import Scattered
     from velo import display
-    from velo.measure import rounds, tasks
-    from velo.measure.bracket import Peers
-    from velo.measure.extoll import Costs
-    from velo.measure.one_to_many import OneToMany
-    from velo.measure.scattered import Scattered
     from velo.measure.velo_perf import Collected
     from velo.results import records
 

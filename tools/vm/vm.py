@@ -134,6 +134,6 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """`velo vm`; ends with the exit code of the program."""
     # Cost: subprocess and dataclasses are slow to import.
-    from velo.vm import session
+    from vm import session
 
     session.run(args)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from velo.vm.image import Images, loaded
+from vm.image import Images, loaded
 
 ADDRESS = "10.118.0"
 # A kernel's words for what must not happen.

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from velo.vm import packages
-from velo.vm.progress import say
+from vm import packages
+from vm.progress import say
 
 NAME = "debug-kernel"
 SOURCE = packages.Wanted("kernel-source", ("linux-source",), only=r"linux-source-\d")

@@ -23,11 +23,11 @@ from typing import BinaryIO
 
 from velo import helpers
 from velo.errors import VeloError, writing
-from velo.vm import guest, image
-from velo.vm import plan as planning
-from velo.vm.guest import Guest
-from velo.vm.image import Images
-from velo.vm.progress import say
+from vm import guest, image
+from vm import plan as planning
+from vm.guest import Guest
+from vm.image import Images
+from vm.progress import say
 
 BOOT_TIMEOUT_S = 180.0
 # Of the debug kernel, which is slower by several times.

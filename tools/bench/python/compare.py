@@ -13,7 +13,7 @@ from velo.errors import VeloError
 from velo.measure.mpi.builds import INSTALL_TIMEOUT_S, pins
 from velo.results.records import PYTHON, VELO_QUEUE, Sample
 
-PROGRAM = "velo.measure.python.program"
+PROGRAM = "bench.python.program"
 TIME_MS, TIME_QUICK_MS = 120, 40
 RUN_TIMEOUT_S = 120.0
 # What the program calls a figure -> the metric, and what its values are to be multiplied by.

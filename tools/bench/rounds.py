@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bench.bracket import Peers
+from bench.tasks import Task
 from velo import display
 from velo.display import Console
 from velo.errors import VeloError
-from velo.measure.bracket import Peers
-from velo.measure.tasks import Task
 from velo.measure.velo_perf import Collected
 from velo.report import mpi_report, python_report, tables
 from velo.results import machine, records, targets

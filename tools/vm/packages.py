@@ -20,7 +20,7 @@ from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from velo.vm.progress import say
+from vm.progress import say
 
 FETCH_TIMEOUT_S = 600
 UNPACK_TIMEOUT_S = 120

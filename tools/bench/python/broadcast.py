@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m velo.measure.python.broadcast` measures one writer with several readers.
+"""`python -m bench.python.broadcast` measures one writer with several readers.
 
 An inference server hands each batch to all its workers in this way. An object is a number and a
 numpy array. Each queue is measured in processes of its own, in rounds, in random order; a figure is
@@ -249,9 +249,7 @@ def _in_a_process(name: str, readers: int) -> dict[int, float] | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m velo.measure.python.broadcast", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.python.broadcast", description=__doc__)
     parser.add_argument(
         "--readers", type=arguments.checked(units.parse_count), default=4, help="(default: 4)"
     )

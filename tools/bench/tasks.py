@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from velo import tree
-from velo.display import Console
-from velo.errors import UsageError
-from velo.measure import velo_perf
-from velo.measure.bracket import (
+from bench import hpcc, mpi_perf
+from bench.bracket import (
     Peers,
     measure_between,
     measure_hpcc,
@@ -19,15 +16,18 @@ from velo.measure.bracket import (
     measure_peer,
     measure_python,
 )
-from velo.measure.extoll import PROGRAMS, Costs
-from velo.measure.mpi import hpcc, mpi_perf
+from bench.extoll import PROGRAMS, Costs
+from bench.one_to_many import PROGRAM, OneToMany
+from bench.peers import PEERS
+from bench.python import compare
+from bench.python.channels import CHANNELS
+from bench.scattered import MPI_STACKS, Scattered, has_mpi
+from bench.scattered import PROGRAM as SCATTERED_PROGRAM
+from velo import tree
+from velo.display import Console
+from velo.errors import UsageError
+from velo.measure import velo_perf
 from velo.measure.mpi.stacks import STACKS, Stack
-from velo.measure.one_to_many import PROGRAM, OneToMany
-from velo.measure.peers import PEERS
-from velo.measure.python import compare
-from velo.measure.python.channels import CHANNELS
-from velo.measure.scattered import MPI_STACKS, Scattered, has_mpi
-from velo.measure.scattered import PROGRAM as SCATTERED_PROGRAM
 from velo.measure.velo_perf import Collected, Job
 from velo.results.mpi_targets import BESIDE_MPI
 from velo.results.records import Sample

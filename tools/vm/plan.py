@@ -13,9 +13,9 @@ from velo import tree
 from velo.cluster import description, routing
 from velo.errors import UsageError
 from velo.runtime import openmpi
-from velo.vm import guest
-from velo.vm.guest import Plan, Share
-from velo.vm.image import GUESTS_MAX, HOME
+from vm import guest
+from vm.guest import Plan, Share
+from vm.image import GUESTS_MAX, HOME
 
 MEMORY_LEAST_MIB = 256
 MEMORY_MIB = 512

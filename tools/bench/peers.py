@@ -22,8 +22,8 @@ from typing import Protocol
 
 from velo import helpers
 from velo.errors import VeloError
+from velo.measure.limits import BANDWIDTH, LATENCY, RATE
 
-LATENCY, RATE, BANDWIDTH = "latency", "rate", "bandwidth"
 METRIC = {
     LATENCY: "half_rtt_ns",
     RATE: "rate_msgs_per_s",

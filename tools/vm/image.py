@@ -15,8 +15,8 @@ from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from velo.vm import debug_kernel, packages
-from velo.vm.progress import say
+from vm import debug_kernel, packages
+from vm.progress import say
 
 TOOL_TIMEOUT_S = 120
 GUEST_FILES = Path(__file__).with_name("guest")

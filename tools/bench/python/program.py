@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m velo.measure.python.program STACK CPU,CPU MS` measures one queue, two processes.
+"""`python -m bench.python.program STACK CPU,CPU MS` measures one queue, two processes.
 
 Prints a JSON line for each figure. The sizes take turns, so that a busy moment of the machine does
 not hit one of them alone; each figure is the median of many short batches.
@@ -13,7 +13,7 @@ import sys
 import time
 from typing import NoReturn
 
-from velo.measure.python.channels import CHANNELS, Channel, Get, Put, pin
+from bench.python.channels import CHANNELS, Channel, Get, Put, pin
 
 SIZES = (64, 1024, 8192, 65536, 1 << 20)
 # A batch of messages one way holds so many bytes, within bounds.
