@@ -3,6 +3,8 @@
 
 import argparse
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,21 @@ def test_examples_are_command_lines_that_are_understood() -> None:
     for line, _ in cli.EXAMPLES:
         words = cli.run.protect(line.split()[1:])
         assert parser.parse_args(words).command == words[0]
+
+
+def test_a_folder_of_the_users_is_not_taken_for_the_command(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    text = (root / "scripts" / "cmake" / "velo.in").read_text(encoding="utf-8")
+    text = text.replace("@velo_python@", sys.executable)
+    text = text.replace("@velo_package_dir@", str(root / "tools"))
+    launcher = tmp_path / "velo-launcher"
+    launcher.write_text(text.replace("@velo_libexec_dir@", "libexec/velo"), encoding="utf-8")
+    launcher.chmod(0o755)
+    for name in ("velo", "papers", "json"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('not this one')\n")
+    done = subprocess.run(
+        [launcher, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "velo COMMAND --help" in done.stdout
