@@ -88,6 +88,22 @@ def test_the_matching_layer_is_the_default(tree: Path, capfd: pytest.CaptureFixt
     assert follow(found, "--mca", "mca_base_component_path", path)
 
 
+def test_a_job_of_open_mpi_starts_without_what_is_slow_to_load(tree: Path) -> None:
+    program = "import sys; from velo.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    words = [sys.executable, "-c", program, "run", "-n", "1", "--print", "true"]
+    loaded = subprocess.run(words, cwd=TOOLS, capture_output=True, text=True, check=True)
+    slow = {
+        "ast",
+        "dataclasses",
+        "inspect",
+        "textwrap",
+        "velo.helpers",
+        "velo.runtime.over_libfabric",
+    }
+    assert "velo.runtime.mpirun" in loaded.stdout.split()
+    assert not slow.intersection(loaded.stdout.split())
+
+
 def test_the_byte_transfer_layer_keeps_tcp_for_other_nodes(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

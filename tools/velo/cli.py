@@ -9,7 +9,6 @@ import argparse
 import os
 import signal
 import sys
-import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
@@ -38,9 +37,9 @@ GROUPS = (
     Group("Look", ("velo.runtime.info", "velo.runtime.top", "velo.runtime.clean"),
           "velo top --domain my-service"),
     Group("Measure",
-          ("velo.measure.perf", "velo.measure.netpipe", "bench.bench", "velo.report.report"),
+          ("velo.measure.perf", "velo.measure.netpipe", *BENCH, "velo.report.report"),
           "velo perf suite --json run.json && velo report run.json"),
-    Group("Simulate", ("velo.cluster.sim", "vm.vm", "velo.cluster.trace", *PAPERS),
+    Group("Simulate", ("velo.cluster.sim", *VM, "velo.cluster.trace", *PAPERS),
           "velo sim --topology torus:2x2x2 -- ./my-mpi-program"),
 )  # fmt: skip
 
@@ -104,6 +103,9 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 def overview(parser: argparse.ArgumentParser) -> str:
     """What `velo --help` shows: the commands by purpose, with an example of each, as argparse has
     no groups of subcommands."""
+    # Cost: slow to import, and only this needs it.
+    import textwrap
+
     helps = {
         choice.dest: choice.help
         for action in parser._actions

@@ -5,7 +5,7 @@ import re
 
 from velo.errors import UsageError
 
-_SIZE = re.compile(r"(\d+)\s*([kKmM]?)(?:i?[bB])?")
+_SIZE = r"(\d+)\s*([kKmM]?)(?:i?[bB])?"
 _SIZE_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 SIZE_MAX_BYTES = 16 << 20
 COUNT_MAX = 4096
@@ -59,7 +59,7 @@ def short(value: float) -> str:
 
 def parse_size(text: str) -> int:
     """`64`, `4k`, `4KiB`, `1M` in bytes."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(_SIZE, text.strip())
     if not match:
         raise UsageError(f"'{text}' is not a size; write bytes, or use k or M, such as 64,1k,4096")
     size_bytes = int(match[1]) * _SIZE_FACTORS[match[2].lower()]

@@ -8,8 +8,8 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from velo import tree
 from velo.errors import UsageError, VeloError
@@ -35,8 +35,7 @@ HERE = {"localhost", "127.0.0.1", "::1"}
 HOSTS_AT_ONCE = 32
 
 
-@dataclass(frozen=True)
-class Hosts:
+class Hosts(NamedTuple):
     """The other hosts of a job, as far as they have names."""
 
     names: Sequence[str]

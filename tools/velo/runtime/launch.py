@@ -11,8 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from velo.errors import EXIT_INTERRUPTED, UnusedError, VeloError
 from velo.runtime import watch
@@ -34,8 +34,7 @@ NO_USE = (
 )
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """A command and what is added to its environment."""
 
     argv: Sequence[str]

@@ -5,8 +5,8 @@ import itertools
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from velo import tree
 from velo.errors import UsageError, VeloError
@@ -24,8 +24,7 @@ from velo.runtime.openmpi import (
 )
 
 
-@dataclass(frozen=True)
-class Arity:
+class Arity(NamedTuple):
     """A launcher's options that take values; all others take none."""
 
     one: frozenset[str]
@@ -78,8 +77,7 @@ HOST_LOST = {
 ONE_SIDED = {"osc": "^ucx"}
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """What follows our own options."""
 
     options: Sequence[str]
@@ -140,7 +138,7 @@ def plan(
         if layer == "mtl":
             files += network_files()
             hidden = cross_hosts(env)
-        others = replace(others, files=files)
+        others = others._replace(files=files)
         given = job.parameters | {name for name in ONE_SIDED if f"OMPI_MCA_{name}" in os.environ}
         argv += [*parameters(HOST_LOST | ONE_SIDED, given), *exports(env, job.options)]
     argv += [*job.options, *job.program]

@@ -4,8 +4,8 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from velo import tree
 from velo.errors import VeloError
@@ -38,8 +38,7 @@ HYDRA_OPTIONS = Arity(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Mpi:
+class Mpi(NamedTuple):
     """One MPI that uses libfabric."""
 
     name: str

@@ -105,7 +105,7 @@ def mpi_root(args: argparse.Namespace) -> Path | None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo run`; ends with the exit code of mpirun."""
-    # Cost: subprocess and dataclasses are slow to import.
+    # Cost: subprocess is slow to import.
     from velo.runtime.launch import complete
 
     launch = _plan(args)
@@ -120,9 +120,7 @@ def _plan(args: argparse.Namespace) -> "Launch":
     root = mpi_root(args)
     if args.mpi:
         return _plan_for(args.mpi, root, args)
-    # Cost: dataclasses is slow to import.
-    from dataclasses import replace
-
+    # Cost: subprocess is slow to import.
     from velo.runtime import mpirun, which_mpi
 
     of_components = args.layer or not args.collectives
@@ -133,12 +131,12 @@ def _plan(args: argparse.Namespace) -> "Launch":
     )
     launch = _plan_for(choice.kind, root, args)
     if not of_components:
-        print(f"velo: {replace(choice, native=native)}", file=sys.stderr)
+        print(f"velo: {choice._replace(native=native)}", file=sys.stderr)
     return launch
 
 
 def _plan_for(kind: str, root: Path | None, args: argparse.Namespace) -> "Launch":
-    # Cost: subprocess and dataclasses are slow to import.
+    # Cost: subprocess is slow to import.
     from velo.runtime import mpirun
 
     of_components = args.layer or not args.collectives

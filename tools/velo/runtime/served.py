@@ -2,8 +2,8 @@
 """Every MPI that is in PATH, and which part of velo serves it, or what to do that one does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from velo import tree
 from velo.errors import VeloError
@@ -11,8 +11,7 @@ from velo.runtime import openmpi, over_libfabric, which_mpi
 from velo.runtime.which_mpi import Found
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """An MPI and what serves it."""
 
     mpi: Found

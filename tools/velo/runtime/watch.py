@@ -8,8 +8,8 @@ import signal
 import struct
 import sys
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 LIBC = ctypes.CDLL(None)
 IN_CREATE = 0x100
@@ -107,8 +107,7 @@ def _signs(launcher: int) -> Iterator[tuple[Hashable, str]]:
         yield address, f"host {address} does not answer mpirun"
 
 
-@dataclass(frozen=True)
-class Stat:
+class Stat(NamedTuple):
     """What the kernel says of a process."""
 
     pid: int

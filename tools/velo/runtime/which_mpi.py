@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which MPI a job is for: by the program's libraries, and by the launchers that are there."""
 
-import re
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from velo.runtime import loader, mpirun, openmpi, over_libfabric
+from velo.runtime import loader, mpirun, openmpi
 
 OPEN_MPI = frozenset({"ompi4", "ompi5"})
 MPICH_ABI = frozenset({"mpich", "impi"})
 # Open MPI 4 and 5 have one number, and so have MPICH and Intel MPI. What Open MPI's own library
 # loads tells 4 and 5 apart.
-LIBRARIES = ((re.compile(r"libopen-pal\.so\.40\b"), frozenset({"ompi4"})),
-             (re.compile(r"libopen-pal\.so\.80\b"), frozenset({"ompi5"})),
-             (re.compile(r"libmpi\.so\.40\b"), OPEN_MPI),
-             (re.compile(r"libmpi(ch)?\.so\.12\b"), MPICH_ABI))  # fmt: skip
+LIBRARIES = {
+    "libopen-pal.so.40": frozenset({"ompi4"}),
+    "libopen-pal.so.80": frozenset({"ompi5"}),
+    "libmpi.so.40": OPEN_MPI,
+    "libmpi.so.12": MPICH_ABI,
+    "libmpich.so.12": MPICH_ABI,
+}
 LAUNCHERS = (*openmpi.LAUNCHERS, "mpiexec.hydra", "mpiexec.mpich")
 NAMES = {"ompi4": "Open MPI", "ompi5": "Open MPI", "mpich": "MPICH", "impi": "Intel MPI"}
 MATCHING_LAYER = "velo's matching layer"
 PROVIDER = "velo's libfabric provider"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """An MPI that is installed."""
 
     kind: str
@@ -35,8 +36,7 @@ class Found:
         return f"{NAMES[self.kind]} {self.version}"
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """An MPI for a job, and why that one."""
 
     kind: str
@@ -69,17 +69,21 @@ def choose(arguments: Sequence[str], root: Path | None,
 
 def find(arguments: Sequence[str]) -> str | None:
     """The program, whichever launcher the options before it are for."""
-    for options in (mpirun.OPEN_MPI_OPTIONS, over_libfabric.HYDRA_OPTIONS):
-        program = mpirun.split(arguments, options).program
-        if program and (path := shutil.which(program[0])):
-            return path
-    return None
+    program = mpirun.split(arguments).program
+    path = shutil.which(program[0]) if program else None
+    if path:
+        return path
+    # Cost: its tables take long to make, and most programs are found by now.
+    from velo.runtime import over_libfabric
+
+    program = mpirun.split(arguments, over_libfabric.HYDRA_OPTIONS).program
+    return shutil.which(program[0]) if program else None
 
 
 def family_of(program: str | None) -> frozenset[str] | None:
     """The MPIs that a program's libraries leave; None for one that loads none, such as a script."""
     names = loader.libraries(program) if program else {}
-    return next((family for library, family in LIBRARIES if any(map(library.match, names))), None)
+    return next((family for library, family in LIBRARIES.items() if library in names), None)
 
 
 def found(root: Path | None) -> Iterator[Found]:
@@ -93,6 +97,9 @@ def identify(launcher: str) -> Found | None:
     """Whose launcher that is; None: of no MPI that velo knows."""
     if version := openmpi.openmpi_version(launcher):
         return Found(openmpi.kind_of_version(version), version, launcher)
+    # Cost: as above.
+    from velo.runtime import over_libfabric
+
     text = openmpi.version_text(launcher)
     for kind in sorted(MPICH_ABI):
         if match := over_libfabric.MPIS[kind].version.search(text):
