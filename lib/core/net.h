@@ -8,7 +8,7 @@
  * paths alone. Without a table all peers share memory with the port. There are two kinds of
  * networks:
  *
- *  - One stands **beside** memory (lib/net/carrier.c): it makes the connections for which
+ *  - One stands **beside** memory (lib/net/carriers.c): it makes the connections for which
  *    `reaches` holds, by a segment of its own that stands in for the receiver's. All others are
  *    made in memory.
  *  - One stands **in place of** memory (transports/nic): `carries_all`. Each connection has its

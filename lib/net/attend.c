@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "../shm/wait.h"
+#include "held.h"
+#include "progress.h"
 
 /* If a program looked at its port within this time, it looks after the port itself. */
 #define AWAY_NS 1000000
@@ -29,13 +30,6 @@ static pthread_t thread;
 static int files = -1;   /* An epoll of all descriptors to wait for... */
 static int control = -1; /* ...this one among them, which is rung when the list changes, */
 static int due = -1;     /* and this timer, for transports that hold frames back. */
-/* To set a timer costs some microseconds, as much as to send a packet. So it is not set back when
- * what was held has left, and while programs release by themselves what they hold it runs longer.
- * `held_lock`, of all that follows, is taken last. */
-static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t held; /* How many hold frames back. */
-static bool is_due_set;
-static int64_t hold_ns = VELO_HOLD_NS; /* What the timer is set to next. */
 
 static bool is_away(struct carriers *carriers)
 {
@@ -56,67 +50,17 @@ static bool is_pending(void)
     return pending;
 }
 
-/* With `held_lock`. True: it did not run before. */
-static bool set_timer(int64_t ns)
-{
-    struct itimerspec when = {.it_value = {.tv_nsec = ns}};
-    if (is_due_set)
-        return false;
-    (void)timerfd_settime(due, 0, &when, NULL);
-    is_due_set = true;
-    return true;
-}
-
-bool attend_soon(void)
-{
-    pthread_mutex_lock(&held_lock);
-    held++;
-    bool is_set = set_timer(hold_ns);
-    pthread_mutex_unlock(&held_lock);
-    return is_set;
-}
-
-void attend_later(void)
-{
-    pthread_mutex_lock(&held_lock);
-    held--;
-    pthread_mutex_unlock(&held_lock);
-}
-
-static void timer_has_rung(void)
-{
-    pthread_mutex_lock(&held_lock);
-    is_due_set = false;
-    pthread_mutex_unlock(&held_lock);
-}
-
-/* The thread has sent the frames that were late. Frames that are held now were held after the timer
- * had been set, or the program has their carrier's lock: the timer is set for them. */
-static void set_timer_again(bool any_was_late)
-{
-    pthread_mutex_lock(&held_lock);
-    if (any_was_late)
-        hold_ns = VELO_HOLD_NS;
-    else if (hold_ns < VELO_HOLD_LONG_NS / 2)
-        hold_ns *= 2;
-    if (held > 0)
-        (void)set_timer(VELO_HOLD_NS);
-    pthread_mutex_unlock(&held_lock);
-}
-
 /* If the timer has rung: send the frames that are late. */
 static void send_held(void)
 {
-    uint64_t times;
     bool any_was_late = false;
-    if (read(due, &times, sizeof times) != sizeof times)
+    if (!held_timer_has_rung())
         return;
-    timer_has_rung();
     pthread_mutex_lock(&lock);
     for (struct carriers *each = attended; each; each = each->next_attended)
         any_was_late |= carriers_attend_held(each);
     pthread_mutex_unlock(&lock);
-    set_timer_again(any_was_late);
+    held_timer_set_again(any_was_late);
 }
 
 static int watch(int file)
@@ -205,10 +149,8 @@ static void close_files(void)
         close(files);
     if (control >= 0)
         close(control);
-    if (due >= 0)
-        close(due);
+    held_timer_close();
     files = control = due = -1;
-    is_due_set = false;
 }
 
 /* All signals go to the program's own threads. This returns only when the thread has begun: while a
@@ -220,7 +162,7 @@ static int start(void)
     (void)sem_init(&begun, 0, 0);
     files = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
     control = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    due = fd_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    due = held_timer_open();
     int error = files < 0 || control < 0 || due < 0 ? -1 : watch(control) | watch(due);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -270,9 +212,8 @@ static void after_fork(void)
 static void forget_parent(void)
 {
     attended = NULL;
-    held = 0;
-    (void)pthread_mutex_init(&held_lock, NULL);
     close_files();
+    held_forget();
     after_fork(); /* The only thread of the child is a copy of the one that has locked. */
 }
 

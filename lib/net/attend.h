@@ -19,11 +19,4 @@ int attend_begin(struct carriers *carriers);
  * after this. */
 void attend_end(struct carriers *carriers);
 
-/** A transport holds frames back: have the thread look at it within VELO_HOLD_LONG_NS. True: the
- *  timer was set for these frames, and the thread sends them when it rings; false: it ran already,
- *  and the thread sends them VELO_HOLD_NS after it has rung. */
-bool attend_soon(void);
-/** They have left, before the thread looked or by its look. */
-void attend_later(void);
-
 #endif

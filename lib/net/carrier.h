@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file carrier.h
- * @brief A port's transports: to open them, to take in what has come, to wait for them.
+ * @brief A port's transports.
  *
- * They are the network of a port (core/net.h) whose map names transports that carry frames. Each
- * endpoint has a lock of its own: the receiving thread and those that send may all look for frames
- * that have come.
+ * Each endpoint has a lock of its own: the receiving thread and those that send may all look for
+ * frames that have come.
  */
 #ifndef VELO_NET_CARRIER_H
 #define VELO_NET_CARRIER_H
@@ -25,7 +24,7 @@ struct carrier {
     uint32_t index;       /* Of the network's names. */
     uint32_t pending;     /* Something could not be sent yet. */
     uint32_t attended;    /* The attending thread works on it. */
-    uint32_t held;        /* The transport holds frames back; see attend_soon(). */
+    uint32_t held;        /* The transport holds frames back; see held_add(). */
     uint32_t held_is_due; /* If they are there when the thread looks next, it sends them. */
     bool is_closing;      /* Lines that peers open are hung up. */
     pthread_mutex_t lock; /* Of the endpoint, its lines, and the links. */
@@ -41,24 +40,16 @@ struct carriers {
     struct carriers *next_attended;
 };
 
-extern const struct net_calls carriers_calls;
-
+/** Those of a port whose network they are (carriers.h). */
 static inline struct carriers *carriers_of(const struct velo_port *port) { return port->net_own; }
 
 /** The transport that reaches a peer by frames; NULL: shared memory does. */
 struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer);
-/** Take in what has come, and send what could not be sent before. True: something came. Any thread.
- */
-bool carriers_progress(struct velo_port *port);
-/** The same, by the thread that looks after ports; see attend.h. */
-void carriers_attend(struct carriers *carriers);
-/** The same for transports that have held frames back for long. True: there was one. */
-bool carriers_attend_held(struct carriers *carriers);
 /** With the carrier's lock held: something was sent, and more may follow. */
 void carrier_sent(struct carrier *carrier);
+/** What was held back is about to be sent: the attending thread need not come. */
+void carrier_release(struct carrier *carrier);
 /** Before a wait for the descriptors: send what is held back. False: there is something to do. */
 bool carriers_arm(struct carriers *carriers);
-/** The process ends: what was sent is to arrive. */
-void carriers_send_last(struct carriers *carriers);
 
 #endif

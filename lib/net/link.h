@@ -1,53 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file link.h
- * @brief The library's end of a transport's line, on both sides, and the frames that they exchange.
+ * @brief A link, which is the library's end of a transport's line, on both sides, and the frames
+ *        that the two exchange.
  *
- * The sender fills a ring in its own memory, as it would fill one in its peer's segment. Frames
- * carry its slots and data. The receiver's process puts them into a ring of its own segment, whose
- * entry it has claimed for the sender. Credits come back the same way. So neither side's hot path
- * knows of transports.
+ * The sender (link_out.c) fills a ring in its own memory, as it would fill one in its peer's
+ * segment. Frames carry its slots and data. The receiver's process (link_in.c) puts them into a
+ * ring of its own segment, whose entry it has claimed for the sender. Credits come back the same
+ * way. So neither side's hot path knows of transports.
  *
  * Frames are checked: a slot's position must be one for which the sender had a credit, data must
  * lie in the data region, credits must be for slots that were sent. The receive side checks the
  * content of a slot, as natively.
+ *
+ * All functions with the carrier's lock held.
  */
 #ifndef VELO_NET_LINK_H
 #define VELO_NET_LINK_H
 
+#include "../shm/outgoing.h"
 #include "carrier.h"
 
-extern const struct velo_transport_calls link_calls;
+enum link_state {
+    LINK_OPENING, /* OPEN was sent, or is to come. */
+    LINK_OPEN,
+    LINK_LEAVING, /* It is over once all is sent: published slots, or the reason for its end. */
+    LINK_OVER,    /* Nothing more is sent or taken. */
+};
 
-/** Connect over the carrier that reaches a peer: the connection gets a ring to fill. As
- *  velo_connect(). */
-int link_connect(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns);
-/** Take in what has come for a connection by now, such as the end of its peer. */
-void link_look(struct velo_conn *conn);
-/** The connection ends: its link leaves when all is sent. */
-void link_disconnect(struct velo_conn *conn);
+struct velo_link {
+    struct velo_link *next;
+    struct carrier *carrier;
+    void *line; /* NULL: hung up. */
+    enum link_state state;
+    bool is_outgoing;
+    uint32_t owed; /* enum velo_frame_kind: this frame has to go before all else; 0: none. */
+    int status;    /* The reason why it is over. */
 
-/* Memory that peers fetch: link_fetch.c. As the calls of a transport (transport.h). */
+    /* Outgoing. */
+    bool is_kept;            /* A connection has it: it is not freed before the connection ends. */
+    uint64_t order;          /* See tx_order of struct seg_ring. */
+    struct segment *segment; /* Its ring, in memory of this process. */
+    struct seg_outgoing *shown;
+    uint64_t ready;     /* Slots before this position are published... */
+    uint64_t sent;      /* ...and before this one, sent. */
+    uint64_t data_sent; /* Bytes of the next slot's message. */
 
-struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, size_t len_bytes);
-void link_conceal(struct velo_port *port, velo_id_t peer, struct velo_exposed *exposed);
-int link_fetch(struct velo_conn *conn, void *to, size_t len_bytes, const struct velo_exposed *from,
-               int *outcome);
-void link_forget(struct velo_port *port, velo_id_t peer, const int *outcome);
+    /* Incoming. */
+    uint32_t index; /* Of the sender's entry. */
+    uint32_t generation;
+    velo_id_t source;
+    uint64_t consumed_told; /* The sender knows that slots before this position are consumed. */
+    bool is_refused;
+};
 
-/* With the carrier's lock held: */
+/** The link of a connection that was made over one. */
+static inline struct velo_link *link_of(const struct velo_conn *conn) { return conn->net_own; }
 
-/** Send all that waits. False: something could not be sent. */
-bool link_push(struct velo_link *link);
-/** Has everything been sent? */
-bool link_is_done(const struct velo_link *link);
-/** Tell the peer that the port closes. */
-void link_close(struct velo_link *link);
+/** VELO_AGAIN: there is no room. */
+int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t word1,
+               const void *payload, size_t payload_bytes);
+struct velo_link *link_new(struct carrier *carrier, void *line);
+void link_hang_up(struct velo_link *link);
 /** Take a link off its carrier, and free it. */
 void link_free(struct velo_link *link);
-/** The next link of its carrier that is not over. */
-struct velo_link *link_next(const struct velo_link *link);
-/** Free the links that are over. */
-void links_sweep(struct carrier *carrier);
+/** What had to be sent was sent, or else found no room: then the carrier sends it later. */
+static inline void link_note_pushed(struct velo_link *link, bool is_pushed)
+{
+    if (!is_pushed)
+        order_set_flag(&link->carrier->pending, 1);
+}
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that peers fetch, by transports that can do that. */
+#include "link_fetch.h"
+
 #include "../base/error.h"
-#include "link_end.h"
+#include "link.h"
 
 struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, size_t len_bytes)
 {

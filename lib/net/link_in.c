@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The receiver's end of a line: a place for the sender, its slots and data, credits for it. */
+#include "link_in.h"
+
 #include "../core/entry.h"
 #include "../core/put.h"
-#include "link_end.h"
 
 static const struct segment *segment_of(const struct velo_link *link)
 {
@@ -96,7 +96,7 @@ static void leave(struct velo_link *link, uint32_t kind, int status)
     link->state = LINK_LEAVING;
     link->owed = kind;
     link->status = status;
-    link_push_soon(link);
+    link_note_pushed(link, link_in_push(link));
 }
 
 void link_in_close(struct velo_link *link)
@@ -155,7 +155,7 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
     link->state = LINK_OPEN;
     link->owed = VELO_FRAME_ACCEPT;
     entry_open(segment_of(link), link->index, link->source, link->generation);
-    link_push_soon(link);
+    link_note_pushed(link, link_in_push(link));
 }
 
 static void take_data(struct velo_link *link, const struct velo_frame *frame)

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sender's end of a line: connecting, sending what is published, taking credits. */
+#include "link_out.h"
+
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "link_end.h"
-
-#define CONNECT_NAP_NS 100000
-#define DIAL_NAP_NS 1000000
-/* Wait at least this long for the answer, even with a shorter timeout. The matched queues connect
- * back without one, and take a peer for gone that does not answer: on a network that loses the
- * first words, or with a peer that waits for its turn at a core, half a second is not enough. */
-#define ANSWER_NS (10 * NS_PER_S)
-
-static struct seg_ring *ring_of(const struct velo_link *link) { return seg_ring(link->segment, 0); }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -32,7 +23,7 @@ static int send_open(struct velo_link *link)
 static int send_data(struct velo_link *link, const struct seg_shape *shape, const uint64_t *slot)
 {
     const char *data =
-        (const char *)(ring_of(link)->slots + (size_t)shape->depth_slots * SLOT_WORDS);
+        (const char *)(link_out_ring(link)->slots + (size_t)shape->depth_slots * SLOT_WORDS);
     size_t len_bytes = ring_len(slot[0]);
     size_t most = link->carrier->transport->payload_bytes_max;
     while (link->data_sent < len_bytes) {
@@ -51,7 +42,7 @@ static int send_slot(struct velo_link *link)
 {
     const struct seg_shape *shape = &link->segment->shape;
     const uint64_t *slot =
-        ring_of(link)->slots + (link->sent & (shape->depth_slots - 1)) * SLOT_WORDS;
+        link_out_ring(link)->slots + (link->sent & (shape->depth_slots - 1)) * SLOT_WORDS;
     bool is_external = slot[0] & VELO_HEADER_EXTERNAL_MASK;
     int status = is_external ? send_data(link, shape, slot) : VELO_OK;
     if (status == VELO_OK)
@@ -79,14 +70,13 @@ bool link_out_push(struct velo_link *link)
     return status == VELO_OK || link->state == LINK_OVER;
 }
 
-/* Send the slots that were published. */
-static void link_send(struct velo_conn *conn)
+void link_out_carry(struct velo_conn *conn)
 {
     struct velo_link *link = link_of(conn);
     pthread_mutex_lock(&link->carrier->lock);
     link->ready = ring_line(conn->tx.tail);
-    outgoing_count(link->shown, ring_of(link));
-    link_push_soon(link);
+    outgoing_count(link->shown, link_out_ring(link));
+    link_note_pushed(link, link_out_push(link));
     /* A program that only sends makes no other look. */
     if (link->carrier->transport->sent && !order_flag(&link->carrier->pending))
         carrier_sent(link->carrier);
@@ -95,7 +85,7 @@ static void link_send(struct velo_conn *conn)
     pthread_mutex_unlock(&link->carrier->lock);
 }
 
-void link_look(struct velo_conn *conn)
+void link_out_look(struct velo_conn *conn)
 {
     struct velo_link *link = link_of(conn);
     struct carrier *carrier = link->carrier;
@@ -118,7 +108,7 @@ void link_out_end(struct velo_link *link, int status)
         else
             order_publish_entry(&link->segment->header->state,
                                 status == VELO_ERR_PEER_CLOSED ? SEG_CLOSED : SEG_DEAD);
-        wait_wake((const uint32_t *)&ring_of(link)->consumed);
+        wait_wake((const uint32_t *)&link_out_ring(link)->consumed);
     }
     link_hang_up(link);
 }
@@ -133,7 +123,7 @@ static int make_ring(struct velo_link *link, const struct velo_frame_accept *acc
                                 &link->segment);
     if (status)
         return status;
-    struct seg_ring *ring = ring_of(link);
+    struct seg_ring *ring = link_out_ring(link);
     ring->bell = BELL_RING;
     ring->consumed = ring_at_line(accept->consumed);
     ring->data_consumed = accept->data_consumed;
@@ -159,7 +149,7 @@ static void take_accept(struct velo_link *link, const struct velo_frame *frame)
 
 static void take_credit(struct velo_link *link, const struct velo_frame *frame)
 {
-    struct seg_ring *ring = link->segment ? ring_of(link) : NULL;
+    struct seg_ring *ring = link->segment ? link_out_ring(link) : NULL;
     /* An older credit that comes late says nothing new. */
     if (!ring || link->sent - frame->word[0] > link->sent - ring_line(ring->consumed) ||
         frame->word[1] - ring->data_consumed > link->segment->shape.data_bytes)
@@ -193,159 +183,4 @@ void link_out_take(struct velo_link *link, const struct velo_frame *frame)
     default:
         link_out_end(link, VELO_ERR_CORRUPT);
     }
-}
-
-/* ---- connecting ------------------------------------------------------------------------------ */
-
-static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct velo_link **out)
-{
-    pthread_mutex_lock(&carrier->lock);
-    struct velo_link *link = link_new(carrier, NULL);
-    int status = link ? carrier->transport->dial(carrier->endpoint, peer, link, &link->line)
-                      : velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    if (link && status == VELO_OK) {
-        link->is_outgoing = link->is_kept = true;
-        link->order = order;
-        link->owed = VELO_FRAME_OPEN;
-        link_push_soon(link);
-    } else if (link) {
-        link_free(link);
-    }
-    pthread_mutex_unlock(&carrier->lock);
-    *out = link;
-    return status;
-}
-
-static enum link_state look(struct velo_link *link)
-{
-    pthread_mutex_lock(&link->carrier->lock);
-    enum link_state state = link->state;
-    pthread_mutex_unlock(&link->carrier->lock);
-    return state;
-}
-
-static void drop(struct velo_link *link)
-{
-    pthread_mutex_t *lock = &link->carrier->lock;
-    pthread_mutex_lock(lock);
-    link_free(link);
-    pthread_mutex_unlock(lock);
-}
-
-#define PORT "port %u.%u"
-#define PORT_OF(id) VELO_ID_NODE(id), VELO_ID_VPID(id)
-
-static int explain_end(const struct velo_link *link, velo_id_t peer)
-{
-    const struct velo_transport *transport = link->carrier->transport;
-    if (link->status == VELO_ERR_ACCESS && transport->no_access)
-        return velo_fail(link->status, PORT " %s", PORT_OF(peer), transport->no_access);
-    if (link->status == VELO_ERR_NO_PEER)
-        return velo_fail(link->status,
-                         "nobody answers as " PORT
-                         " over transport %s: is its program running, and "
-                         "where it is said to be?",
-                         PORT_OF(peer), transport->name);
-    return velo_fail(link->status, PORT ", or %s, refused the connection: %s", PORT_OF(peer),
-                     transport->name, velo_strerror(link->status));
-}
-
-/* In both cases the peer may answer later: the caller may try again, as with one that is not there
- * yet. */
-static int explain_silence(const struct velo_link *link, velo_id_t peer)
-{
-    const char *name = link->carrier->transport->name;
-    if (link->owed)
-        return velo_fail(VELO_ERR_NO_PEER,
-                         PORT " has not been reached over transport %s in the time given: is its "
-                              "program running, and does the network let it through?",
-                         PORT_OF(peer), name);
-    return velo_fail(VELO_ERR_NO_PEER,
-                     PORT " is there over transport %s, but its process did not answer in the time "
-                          "given: it stands still, or waits for a core",
-                     PORT_OF(peer), name);
-}
-
-/* Wait until the peer has answered. */
-static int wait_for_answer(struct velo_link *link, velo_id_t peer, int64_t end_ns)
-{
-    struct velo_port *port = link->carrier->port;
-    for (;;) {
-        (void)carriers_progress(port);
-        enum link_state state = look(link);
-        if (state == LINK_OPEN)
-            return VELO_OK;
-        if (state == LINK_OVER)
-            return explain_end(link, peer);
-        if (wait_now_ns() >= end_ns)
-            return explain_silence(link, peer);
-        if (wait_nap(CONNECT_NAP_NS))
-            return velo_fail(VELO_ERR_INTERRUPTED, "a signal handler ran before the peer answered");
-    }
-}
-
-/* Show the connection; link_send() shows its counters. */
-static int show(struct velo_link *link, velo_id_t peer)
-{
-    return outgoing_add(link->carrier->port->segment, peer, link->carrier->transport->name,
-                        &link->shown);
-}
-
-static void fill_conn(struct velo_conn *conn, struct velo_link *link)
-{
-    static const uint32_t always_ring = BELL_RING;
-    struct segment *segment = link->segment;
-    struct seg_ring *ring = ring_of(link);
-    segment->refs++; /* No other thread knows of it. */
-    conn->segment = segment;
-    conn->header = segment->header;
-    conn->index = 0;
-    conn->fenced = true;
-    conn->bell = &always_ring;
-    conn->stands_in = true;
-    conn->net_own = link;
-    conn->carry = link_send;
-    ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id, true);
-    (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
-}
-
-int link_connect(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
-{
-    struct carrier *carrier = carrier_to(conn->port, peer);
-    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
-    for (;;) {
-        struct velo_link *link;
-        int64_t answer_ns = wait_now_ns() + ANSWER_NS;
-        int status = dial(carrier, peer, conn->order, &link);
-        if (status == VELO_OK) {
-            status = wait_for_answer(link, peer, end_ns > answer_ns ? end_ns : answer_ns);
-            if (status == VELO_OK)
-                status = show(link, peer);
-            if (status == VELO_OK) {
-                fill_conn(conn, link);
-                return VELO_OK;
-            }
-            drop(link);
-        }
-        if (!status_is_absent(status) || wait_now_ns() >= end_ns)
-            return status;
-        if (wait_nap(DIAL_NAP_NS))
-            return velo_fail(VELO_ERR_INTERRUPTED,
-                             "a signal handler ran before the peer was there");
-    }
-}
-
-void link_disconnect(struct velo_conn *conn)
-{
-    struct velo_link *link = link_of(conn);
-    struct carrier *carrier = link->carrier;
-    pthread_mutex_lock(&carrier->lock);
-    link->ready = ring_line(conn->tx.tail);
-    link->is_kept = false;
-    if (link->state == LINK_OPEN) {
-        link->state = LINK_LEAVING;
-        link_push_soon(link);
-    }
-    links_sweep(carrier);
-    pthread_mutex_unlock(&carrier->lock);
 }

@@ -3,11 +3,16 @@
 
 #include "../base/error.h"
 
+static bool has_carriers(const struct velo_port *port)
+{
+    return port->net && !port->net->carries_all;
+}
+
 /* The port's own name, by the first of its transports that gives one. */
 static size_t name_of(const struct velo_port *port, char *name)
 {
     size_t len_bytes = 0;
-    struct carrier *carrier = port->net == &carriers_calls ? carriers_of(port)->first : NULL;
+    struct carrier *carrier = has_carriers(port) ? carriers_of(port)->first : NULL;
     for (; carrier && len_bytes == 0; carrier = carrier->next) {
         pthread_mutex_lock(&carrier->lock);
         if (carrier->transport->own_name)

@@ -7,7 +7,7 @@
  * object `velo/libvelo-NAME.so` beside libvelo.so, with one symbol, `velo_transport`. The library
  * loads it when a port is opened whose map of nodes names it ($VELO_NETWORK, see network.h).
  *
- * The library (link.c) does what all transports have in common: places in the receiver's table,
+ * The library (links.c) does what all transports have in common: places in the receiver's table,
  * rings, credits, back-pressure, order, sleeping. A transport opens **lines**, each from one port
  * to one other, and carries **frames** over them, in both directions:
  *

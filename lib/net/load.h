@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file plug.h @brief Loading transports. */
-#ifndef VELO_NET_PLUG_H
-#define VELO_NET_PLUG_H
+/** @file load.h @brief Loading transports. */
+#ifndef VELO_NET_LOAD_H
+#define VELO_NET_LOAD_H
 
 #include "transport.h"
 
