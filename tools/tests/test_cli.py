@@ -2,7 +2,9 @@
 """The command as a whole: bare, its version, and what it says of packages that are missing."""
 
 import argparse
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +109,22 @@ def test_a_folder_of_the_users_is_not_taken_for_the_command(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert "velo COMMAND --help" in done.stdout
+
+
+def test_what_is_installed_does_without_the_folders_of_a_checkout(tmp_path: Path) -> None:
+    package = Path(cli.__file__).parent
+    shutil.copytree(package, tmp_path / "velo", ignore=shutil.ignore_patterns("__pycache__"))
+    script = (
+        "import importlib, pkgutil, sys, velo; from velo import cli; "
+        "[importlib.import_module(m.name) for m in pkgutil.walk_packages(velo.__path__, 'velo.') "
+        "if not m.name.endswith('__main__')]; print(*cli.COMMANDS)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == set(COMMANDS) - {"bench", "vm", "predict", "paper"}
