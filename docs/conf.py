@@ -33,7 +33,11 @@ include_patterns = [
     "transports/*/README.md",
     "build/site/**.md",
 ]
-exclude_patterns = ["README.md", "**/target", "**/node_modules"]
+# Sphinx follows links in folders that it is not told to leave out: build/rtl has circles of them.
+exclude_patterns = ["README.md", ".git", ".venv", "**/target", "**/node_modules"]
+exclude_patterns += [
+    f"build/{path.name}" for path in (ROOT / "build").iterdir() if path.name != "site"
+]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 # Sources and pictures that a page links to go along as they are.
