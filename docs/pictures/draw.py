@@ -14,86 +14,15 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 
+from picture import ROOT, Picture, find
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import blocks  # noqa: E402
 from draw_deps import arrows  # noqa: E402
-
-STYLE = """\
-text{font:14px system-ui,"Segoe UI","DejaVu Sans",sans-serif;fill:#1b2228}
-.small{font-size:12px}.muted{fill:#5d6872}.head{font-weight:650}.value{font-size:16px;font-weight:650}
-.middle{text-anchor:middle}.end{text-anchor:end}
-rect{stroke:#5d6872;fill:#f5f7f9;rx:5}
-.page{stroke:none;fill:#fff;rx:0}.velo{fill:#d7e9f5;stroke:#0072b2}.hard{fill:#dff1ea;stroke:#009e73}
-.user{fill:#fdf0dc;stroke:#b97f00}.old{fill:#e9ebee}.dark{fill:#3c464e;stroke:#3c464e}
-.group{fill:none;stroke-dasharray:5 4}
-path{stroke:#3c464e;fill:none;stroke-width:1.6;marker-end:url(#tip)}.plain{marker-end:none}
-.dashed{stroke-dasharray:5 4}"""
-
-
-class Picture:
-    """Boxes, words and arrows. Coordinates are pixels from the top left corner."""
-
-    def __init__(self, title: str, width: int, height: int) -> None:
-        self.title, self.width, self.height = title, width, height
-        self.parts: list[str] = []
-
-    def box(self, x: float, y: float, w: float, h: float, *lines: str, kind: str = "") -> None:
-        """A box with lines of text in its middle; the first one is its name."""
-        self.parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{w}" height="{h}"/>')
-        top = y + h / 2 + 5 - 8.5 * (len(lines) - 1)
-        for at, line in enumerate(lines):
-            style = "head" if at == 0 and len(lines) > 1 else "small muted" if at else ""
-            self.text(x + w / 2, top + 17 * at, line, f"middle {style}")
-
-    def group(self, x: float, y: float, w: float, h: float, name: str) -> None:
-        """A frame around others."""
-        self.parts.append(f'<rect class="group" x="{x}" y="{y}" width="{w}" height="{h}"/>')
-        self.text(x + 10, y + 19, name, "head")
-
-    def text(self, x: float, y: float, line: str, kind: str = "") -> None:
-        self.parts.append(f'<text class="{kind}" x="{x}" y="{y}">{escape(line)}</text>')
-
-    def lines(self, x: float, y: float, *lines: str, kind: str = "small muted") -> None:
-        """Several lines of small text."""
-        for at, line in enumerate(lines):
-            self.text(x, y + 17 * at, line, kind)
-
-    def arrow(self, *points: tuple[float, float], kind: str = "") -> None:
-        path = " ".join(f"{'L' if at else 'M'}{x} {y}" for at, (x, y) in enumerate(points))
-        self.parts.append(f'<path class="{kind}" d="{path}"/>')
-
-    def svg(self) -> str:
-        size = f'viewBox="0 0 {self.width} {self.height}" width="{self.width}"'
-        return "\n".join(
-            [
-                f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-                f"<title>{escape(self.title)}</title>",
-                f"<style>{STYLE}</style>",
-                '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-                'markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" '
-                'style="fill:#3c464e;stroke:none"/></marker></defs>',
-                f'<rect class="page" width="{self.width}" height="{self.height}"/>',
-                *self.parts,
-                "</svg>\n",
-            ]
-        )
-
-
-# --- where facts are --------------------------------------------------------------------------
-
-
-def find(page: str, pattern: str) -> tuple[str, ...]:
-    """What the groups of a pattern match in a file; it is an error if nothing does."""
-    match = re.search(pattern, (ROOT / page).read_text(encoding="utf-8"))
-    if not match:
-        raise SystemExit(f"draw.py: {page} has nothing like {pattern}")
-    return match.groups()
-
 
 PERFORMANCE = "docs/performance/results.md"
 PAIR = r"[\d.]+; ([\d.]+ \S+) to ([\d.]+ \S+)"
@@ -301,33 +230,6 @@ def node() -> Picture:
     return p
 
 
-def switch() -> Picture:
-    """The pipeline of a switch."""
-    cycles = find("rtl/README.md", r"a switch; with the link layer[^|]*\|[^|]*\|[^|]*\| (\d+);")[0]
-    p = Picture("A switch", 900, 250)
-    steps = (("route", "cycle 1"), ("queues", "a queue for each output and channel"),
-             ("iSLIP arbiters", "cycles 2, 3: request, grant"), ("crossbar", "cycle 4: read"))  # fmt: skip
-    widths = (90, 240, 200, 130)
-    at = 90.0
-    p.box(20, 60, 50, 56, "in", kind="user")
-    p.arrow((70, 88), (88, 88))
-    for (name, what), width in zip(steps, widths, strict=True):
-        p.box(at, 60, width, 56, name, what, kind="hard")
-        p.arrow((at + width, 88), (at + width + 18, 88))
-        at += width + 20
-    p.box(at, 60, 50, 56, "out", kind="user")
-    p.box(200, 150, 240, 56, "packet buffer", "units of 8 words in block RAM", kind="hard")
-    p.arrow((135, 116), (135, 178), (198, 178))
-    p.arrow((440, 178), (725, 178), (725, 118))
-    p.text(20, 34, f"First word in to first word out: {cycles} cycles", "head")
-    p.lines(
-        20,
-        232,
-        "A packet begins only with credits for all of it, so once begun it never holds its output against others.",
-    )
-    return p
-
-
 def card() -> Picture:
     """A node behind PCI Express."""
     p = Picture("A card", 900, 300)
@@ -409,138 +311,6 @@ def guests() -> Picture:
     return p
 
 
-def row_of_boxes(
-    p: Picture,
-    y: float,
-    names: list[tuple[str, str]],
-    widths: list[float],
-    kind: str,
-    x: float = 20,
-) -> float:
-    """Boxes from left to right with arrows between them; where the last one ends."""
-    for at, (name, width) in enumerate(zip(names, widths, strict=True)):
-        p.box(x, y, width, 56, *(part for part in name if part), kind=kind)
-        x += width
-        if at < len(names) - 1:
-            p.arrow((x, y + 28), (x + 24, y + 28))
-            x += 26
-    return x
-
-
-def velo_unit() -> Picture:
-    """Requester and completer."""
-    paper, _, here = find("rtl/README.md", r"\| requester \| (\d+) \| ≤ (\d+) \| (\d+) \|")
-    paper_in, _, here_in = find("rtl/README.md", r"\| completer \| (\d+) \| ≤ (\d+) \| (\d+) \|")
-    p = Picture("The VELO unit", 900, 300)
-    p.group(
-        12,
-        12,
-        876,
-        122,
-        f"Requester: {here} cycle from first word in to first word out (paper: {paper})",
-    )
-    row_of_boxes(p, 56, [("posted write", "from HTAX"), ("address → header", "target, length, source"),
-                         ("watchdog", "off by default"), ("packet gate", "room for the whole message?")],
-                 [150, 190, 150, 220], "hard")  # fmt: skip
-    p.group(12, 152, 876, 136, f"Completer: {here_in} cycles (paper: {paper_in})")
-    row_of_boxes(p, 196, [("packet", "from the network"), ("contexts", "base, size, pointers"),
-                          ("room in the ring?", "else it waits"), ("posted writes", "payload, then header word")],
-                 [150, 190, 170, 220], "hard")  # fmt: skip
-    p.text(
-        28,
-        276,
-        "Nothing is kept between writes: any number of threads and processes send at once.",
-        "small muted",
-    )
-    return p
-
-
-def link() -> Picture:
-    """A link port, both ways."""
-    p = Picture("A link port", 900, 330)
-    p.group(12, 12, 876, 148, "Out")
-    row_of_boxes(p, 50, [("packets", "by virtual channel"), ("ring of words", "go-back-N"),
-                         ("framing", "number, status, CRC-12"), ("end word", "CRC-32C"), ("PHY", "words")],
-                 [140, 170, 180, 120, 80], "hard")  # fmt: skip
-    p.text(
-        28,
-        140,
-        "Each word is sent from the ring, also the first time. A word leaves it once it is acknowledged.",
-        "small muted",
-    )
-    p.group(12, 178, 876, 140, "In")
-    row_of_boxes(p, 216, [("PHY", "words"), ("CRC-12", "header is right"), ("number", "in sequence?"),
-                          ("cut-through", "a word goes on when the next comes"), ("CRC-32C", "else poisoned")],
-                 [80, 130, 130, 270, 130], "hard")  # fmt: skip
-    p.text(
-        28,
-        304,
-        "What is wrong or missing is asked for again (nak); the repeated packet is a new copy with the same credits.",
-        "small muted",
-    )
-    p.arrow((340, 272), (340, 284), (880, 284), (880, 120), (271, 120), (271, 108), kind="dashed")
-    return p
-
-
-def rma() -> Picture:
-    """The unit for remote memory, at both ends."""
-    p = Picture("Remote memory", 900, 330)
-    p.group(12, 12, 400, 300, "Node that asks")
-    p.group(488, 12, 400, 300, "Node that is asked")
-    p.box(30, 48, 170, 56, "requester", "descriptor → packets", kind="hard")
-    p.box(224, 48, 170, 56, "reader", "local memory, for puts", kind="hard")
-    p.arrow((224, 76), (202, 76))
-    p.box(30, 136, 364, 56, "completer", "data of gets, outcomes, notifications", kind="hard")
-    p.box(30, 224, 364, 56, "host", "ATU: translation and rights; notification queues", kind="velo")
-    p.box(506, 48, 170, 56, "completer", "writes puts", kind="hard")
-    p.box(700, 48, 170, 56, "responder", "reads for gets, updates", kind="hard")
-    p.box(506, 136, 364, 56, "reply", "outcomes of puts, answers", kind="hard")
-    p.box(
-        506, 224, 364, 56, "host", "ATU: translation and rights; notification queues", kind="velo"
-    )
-    p.arrow((115, 104), (115, 118), (450, 118), (450, 76), (504, 76))
-    p.text(424, 64, "request", "small muted")
-    p.arrow((506, 164), (396, 164))
-    p.text(420, 156, "response,", "small muted")
-    p.text(420, 182, "completion", "small muted")
-    p.arrow((591, 104), (591, 134))
-    p.arrow((785, 104), (785, 134))
-    for x in (212, 688):
-        p.arrow((x, 192), (x, 222))
-    p.text(
-        30,
-        304,
-        "Requests may wait for answers, never the reverse.",
-        "small muted",
-    )
-    return p
-
-
-def dimmnet() -> Picture:
-    """The controller of DIMMnet-2."""
-    p = Picture("DIMMnet-2: CoreLogic", 900, 330)
-    p.box(20, 120, 110, 80, "memory slot", "host", kind="user")
-    p.group(160, 12, 560, 306, "CoreLogic")
-    for at, (name, what) in enumerate((("Write Window", "programs write packets"), ("Prefetch Window", "programs read"),
-                                       ("LLCM", "lists, status rings"), ("Register", "commands, counters"))):  # fmt: skip
-        y = 44 + 68 * at
-        p.box(180, y, 180, 54, name, what, kind="hard")
-        p.arrow((130, 160), (146, 160), (146, y + 27), (178, y + 27))
-    p.box(400, 44, 160, 54, "Window Controller", "commands → packets", kind="hard")
-    p.box(400, 112, 160, 54, "Receive Controller", "judged, then placed", kind="hard")
-    p.box(400, 180, 160, 54, "Write, Prefetch Unit", "contiguous, strided, list", kind="hard")
-    p.box(400, 248, 160, 54, "Status Write Unit", "statuses into the rings", kind="hard")
-    p.arrow((380, 71), (380, 275), kind="plain")
-    for y in (71, 139, 207, 275):
-        p.arrow((360, y), (398, y), kind="plain")
-    p.box(590, 180, 110, 54, "SO-DIMM", "memory", kind="old")
-    p.arrow((560, 207), (588, 207))
-    p.box(760, 78, 120, 54, "SWIF", "InfiniBand frames", kind="hard")
-    p.arrow((560, 71), (740, 71), (740, 95), (758, 95))
-    p.arrow((760, 118), (740, 118), (740, 139), (562, 139))
-    return p
-
-
 def house() -> Picture:
     """Which folder uses which: what is used stands below what uses it."""
     found = arrows(ROOT)
@@ -594,12 +364,26 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "native-message": native_message,
     "hardware-message": hardware_message,
     "node": node,
-    "switch": switch,
+    "switch": blocks.switch,
     "card": card,
-    "velo-unit": velo_unit,
-    "link": link,
-    "rma": rma,
-    "dimmnet": dimmnet,
+    "velo-unit": blocks.velo_unit,
+    "link": blocks.link,
+    "rma": blocks.rma,
+    "dimmnet": blocks.dimmnet,
+    **{
+        draw.__name__: draw
+        for draw in (
+            blocks.atu,
+            blocks.barrier,
+            blocks.clock,
+            blocks.congestion,
+            blocks.htax,
+            blocks.netport,
+            blocks.pcie,
+            blocks.pcs,
+            blocks.regfile,
+        )
+    },
     "simulator": simulator,
     "guests": guests,
 }
