@@ -11,7 +11,14 @@ import pytest
 
 from bench import hpcc
 from velo.cli import main
-from velo.errors import EXIT_ABSENT, EXIT_FAILED, UsageError, VeloError, VerifyError
+from velo.errors import (
+    EXIT_ABSENT,
+    EXIT_FAILED,
+    LateError,
+    UsageError,
+    VeloError,
+    VerifyError,
+)
 from velo.measure import limits, side_by_side
 from velo.measure.cpus import Watch
 from velo.measure.mpi import builds, netpipe, stacks
@@ -193,6 +200,23 @@ def test_runs_on_a_busy_machine_do_not_count(
     on_a_machine(monkeypatch, others=[0.5] * 6)
     assert main(["netpipe", "--rounds", "3"]) == EXIT_ABSENT
     assert "try again when the machine is less busy" in capsys.readouterr().err
+
+
+@needs_two_cpus
+def test_a_run_that_does_not_end_counts_as_one_on_a_busy_machine_only_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: object) -> dict[int, float]:
+        raise LateError("NetPIPE did not end within 30 s")
+
+    on_stacks(monkeypatch, (fake("mtl", output_text=NETPIPE), fake("vader", output_text=NETPIPE)))
+    monkeypatch.setattr(netpipe, "run", run)
+    on_a_machine(monkeypatch, others=[0.9] * 2)
+    assert main(["netpipe", "--rounds", "1"]) == EXIT_ABSENT
+    assert "others took up to 90% of the CPUs during 2" in capsys.readouterr().err
+    on_a_machine(monkeypatch)
+    assert main(["netpipe", "--rounds", "1"]) == EXIT_FAILED
+    assert "did not end within 30 s" in capsys.readouterr().err
 
 
 def test_others_are_whoever_is_not_a_child_of_ours(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ class AbsentError(VeloError):
     exit_code = EXIT_ABSENT
 
 
+class LateError(VeloError):
+    """A program did not end in the time that it had."""
+
+
 class UnusedError(VeloError):
     """A job went well, without velo."""
 

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from velo.errors import EXIT_VERIFY, VeloError, VerifyError
+from velo.errors import EXIT_VERIFY, LateError, VeloError, VerifyError
 
 STOP_GRACE_S = 2.0
 # Lines of a program's last words that are worth showing.
@@ -119,7 +119,7 @@ def output(argv: Sequence[str | Path], timeout_s: float | None, **popen: Any) ->
         try:
             text, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise VeloError(f"{argv[0]} did not end within {timeout_s:.0f} s") from error
+            raise LateError(f"{argv[0]} did not end within {timeout_s:.0f} s") from error
         if process.returncode != 0:
             raise VeloError(f"{argv[0]} {_how_it_ended(process.returncode)}{_because(stderr)}")
         return text

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from velo import display, units
 from velo.display import Console, Table, paint
-from velo.errors import AbsentError
+from velo.errors import AbsentError, LateError
 from velo.measure import limits
 from velo.measure.cpus import Watch
 from velo.measure.mpi import netpipe
@@ -113,18 +113,28 @@ def measure(
 
 
 def _measure(stack: Stack, cpus: Sequence[int], kept: Kept) -> None:
-    """One run between two looks at the raw line, as every batch of velo perf is."""
+    """One run between two looks at the raw line, as every batch of velo perf is.
+
+    One that does not end in its time hangs, unless others have the CPUs.
+    """
     before = limits.look(cpus)
     watch = Watch(cpus)
-    values = netpipe.run(stack, cpus)
+    values: dict[int, float] = {}
+    late = None
+    try:
+        values = netpipe.run(stack, cpus)
+    except LateError as error:
+        late = error
     others = watch.others()
+    if late and others <= OTHERS_MAX:
+        raise late
     after = limits.look(cpus)
     hop = stats.hop_class(before.hop_ns, after.hop_ns) if before and after else None
-    if not (before and after and hop):
-        kept.moved += 1
-    elif others > OTHERS_MAX:
+    if others > OTHERS_MAX:
         kept.shared += 1
         kept.others = max(kept.others, others)
+    elif not (before and after and hop):
+        kept.moved += 1
     else:
         kept.found[stack.word].append(values)
         samples = netpipe.samples(stack, values)
