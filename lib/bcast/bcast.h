@@ -3,7 +3,7 @@
  * @file bcast.h
  * @brief One to many: the ring in shared memory, its writer and its readers.
  *
- * The ring is the tail of a segment (see lib/shm/segment.h) that has no port. The segment's
+ * The ring is the tail of a segment (see lib/shm/layout.h) that has no port. The segment's
  * connection table has the readers: an entry each, with the lock that tells whether its process
  * lives. Its rings of connections take no memory and are not used.
  *

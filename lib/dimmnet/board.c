@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The privileged side: boards, their processes, and the table of PIDs. */
-#include "context.h"
+#include "board.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/compiler.h"
+#include "../base/error.h"
 #include "../base/hook.h"
+#include "../base/order.h"
 #include "../base/sized.h"
 #include "../shm/domain.h"
+#include "choice.h"
 
 #define DOMAIN_SUFFIX "+dimm"
 #define PROCESSES_DEFAULT VELO_DIMMNET_PROCESSES

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "../base/sized.h"
+#include "board.h"
+#include "choice.h"
 
 #define OPEN_NAP_NS 1000000
 /* Looks at the ring between two looks at the clock. */

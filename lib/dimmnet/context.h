@@ -25,8 +25,6 @@ struct velo_dimmnet {
     uint32_t in_use;
 };
 
-/** Check attributes that boards and contexts share, and fill in the domain. VELO_ERR_ARG. */
-int dimmnet_domain(struct seg_domain *domain, const char *name, const char *group, uint32_t lid);
 /** Where a PID leads: a dimmnet_identity word. VELO_ERR_ARG, VELO_ERR_NO_PEER. */
 int dimmnet_pid(const struct velo_dimmnet *context, uint32_t pid, uint64_t *entry);
 

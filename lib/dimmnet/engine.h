@@ -5,8 +5,8 @@
  *
  * The library makes packets and commands as spec/dimmnet.toml lays them out and hands them over by
  * writes to registers. An engine stands behind that: the native one carries commands out in the
- * caller (native.h); a board's would store to mapped pages. Nothing above an engine knows which it
- * is.
+ * caller (native_layout.h); a board's would store to mapped pages. Nothing above an engine knows
+ * which it is.
  *
  * A register write returns VELO_OK once the controller has the word. An engine that knows more says
  * more, with velo_fail(): VELO_ERR_ARG or VELO_ERR_STATE for a command that was refused, and
@@ -69,14 +69,6 @@ struct dimmnet_engine {
     void (*board_write)(struct dimmnet_board *board, unsigned word, uint64_t value);
     uint64_t (*board_read)(const struct dimmnet_board *board, unsigned word);
 };
-
-extern const struct dimmnet_engine dimmnet_native;
-/** Boards in memory slots, reached by a plug-in (slot_io.h). */
-extern const struct dimmnet_engine dimmnet_in_slots;
-
-/** The engine that $VELO_DIMMNET names, for all of the process; NULL: velo_last_error() says why.
- */
-const struct dimmnet_engine *dimmnet_engine(void);
 
 /** A board's clock runs at 100 MHz: `patience` counts its cycles. */
 #define DIMMNET_CYCLE_NS 10u

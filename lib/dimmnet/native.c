@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "native_map.h"
+#include "native_packet.h"
+#include "native_ring.h"
+
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* The Prefetch Windows once more, for reading only. */

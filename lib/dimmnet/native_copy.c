@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gathering and scattering: contiguous, strided, by a list. */
-#include "native.h"
+#include "native_copy.h"
 
 #include <string.h>
+
+#include <velo/dimmnet.h>
+
+#include "../base/compiler.h"
+#include "../base/order.h"
 
 /* Peers may write to the list meanwhile: each offset is read once for the check, once for its use.
  */

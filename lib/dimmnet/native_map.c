@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of boards: made, mapped once in each process, and given back. */
-#include "native.h"
+#include "native_map.h"
 
 #include <stdlib.h>
 #include <string.h>

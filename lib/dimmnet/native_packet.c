@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a controller does: packets out of Write Windows, and commands. */
-#include "native.h"
+#include "native_packet.h"
+
+#include "native_copy.h"
+#include "native_map.h"
+#include "native_ring.h"
 
 /* ---- refusing, and finding the target --------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status ring: many writers, one reader. See native.h. */
-#include "native.h"
+/* The status ring: many writers, one reader. See native_layout.h. */
+#include "native_ring.h"
 
 /* Bits that dimmnet_status does not use hold the lap: 25 to 31, and 40 to 47. */
 #define LAP_LOW_BITS 7u

@@ -6,12 +6,14 @@
  * A board has no names. As natively, whoever opens a board makes a segment for it (native_map.c),
  * without the board's memories: LID, PIDs, which processes are open and who lives are known by it.
  */
-#include "native.h"
-#include "slot_io.h"
+#include "slot.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "native_map.h"
+#include "slot_io.h"
 
 /* Commands of a process that a board takes before the first is done. */
 #define COMMANDS_MAX 8u

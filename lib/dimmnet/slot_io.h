@@ -44,7 +44,7 @@ struct dimmnet_io {
     void (*work)(void);
 };
 
-/** The plug-in, once dimmnet_engine() has given dimmnet_in_slots. */
+/** The plug-in, once dimmnet_engine() of choice.h has given dimmnet_in_slots. */
 extern const struct dimmnet_io *dimmnet_io;
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef VELO_SHM_DOMAIN_H
 #define VELO_SHM_DOMAIN_H
 
-#include "segment.h"
+#include "layout.h"
 
 /** Fill in a domain from its name (NULL: $VELO_DOMAIN, else this user's) and group (NULL: none).
  *  The directory is $VELO_SHM_DIR, else /dev/shm. VELO_ERR_ARG. */

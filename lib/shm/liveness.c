@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out which processes live, and tells senders of a dead one. */
-#include "lock.h"
-#include "segment.h"
-#include "wait.h"
+#include "liveness.h"
 
 #include "../base/compiler.h"
 #include "../base/order.h"
+#include "lock.h"
+#include "wait.h"
 
 bool seg_lock_entry(const struct segment *segment, uint32_t index)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a segment: it is allocated when it is needed, and given back with its user. */
 #include "memory.h"
 
 #include <errno.h>
@@ -58,6 +57,17 @@ int seg_over_limit(const char *path, uint64_t end_bytes)
                      "%s needs %llu bytes, and this process may not make a file so large: raise "
                      "ulimit -f",
                      path, (unsigned long long)end_bytes);
+}
+
+int seg_map(struct segment *segment)
+{
+    void *base = mmap(NULL, segment->shape.total_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, segment->fd, 0);
+    if (base == MAP_FAILED)
+        return seg_system_failed("map", segment->path);
+    segment->header = base;
+    segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
+    return VELO_OK;
 }
 
 int seg_allocate_at(const struct segment *segment, off_t at, size_t len)

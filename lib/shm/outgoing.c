@@ -5,6 +5,8 @@
 
 #include "../base/error.h"
 #include "../base/order.h"
+#include "memory.h"
+#include "registry.h"
 
 #define BIT(index) (UINT64_C(1) << (index) % 64)
 

@@ -11,7 +11,7 @@
 #ifndef VELO_SHM_OUTGOING_H
 #define VELO_SHM_OUTGOING_H
 
-#include "segment.h"
+#include "layout.h"
 
 /** Show a connection. VELO_ERR_FULL: too many; VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
 int outgoing_add(struct segment *segment, velo_id_t peer, const char *transport,

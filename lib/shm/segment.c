@@ -16,7 +16,6 @@
 #include "../base/fd.h"
 #include "../base/order.h"
 #include "lock.h"
-#include "memory.h"
 #include "placement.h"
 #include "process.h"
 #include "sweep.h"
@@ -25,30 +24,7 @@
 #define CREATE_TRIES 64
 #define RECLAIM_NAP_NS (NS_PER_S / 100)
 
-static struct segment *registry;
-static bool swept;
-
-/* A child owns none of its parent's segments: it forgets them (the mappings stay). */
-void seg_acquire(void)
-{
-    if (process_lock()) {
-        registry = NULL;
-        swept = false;
-    }
-}
-
-void seg_release(void) { process_unlock(); }
-
-static int map(struct segment *segment)
-{
-    void *base = mmap(NULL, segment->shape.total_bytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_NORESERVE, segment->fd, 0);
-    if (base == MAP_FAILED)
-        return seg_system_failed("map", segment->path);
-    segment->header = base;
-    segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
-    return VELO_OK;
-}
+static pid_t swept_by; /* The process that has removed what others left; see sweep_once(). */
 
 /* After seg_acquire(); see seg_put(). */
 static void destroy(struct segment *segment)
@@ -70,111 +46,6 @@ static struct segment *segment_new(int *status)
     segment->fd = -1;
     segment->refs = 1;
     return segment;
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id)
-{
-    (void)snprintf(path, path_bytes, "%s/velo.%s.%u.%u", domain->dir, domain->name,
-                   VELO_ID_NODE(id), VELO_ID_VPID(id));
-}
-
-static struct segment *registry_find(const struct stat *st)
-{
-    for (struct segment *s = registry; s; s = s->next)
-        if (s->dev == st->st_dev && s->ino == st->st_ino)
-            return s;
-    return NULL;
-}
-
-static void registry_add(struct segment *segment)
-{
-    segment->next = registry;
-    registry = segment;
-}
-
-/* Look at a name without opening the file for real: an O_PATH descriptor can be closed without
- * losing record locks that this process may hold on it. Returns -1 with errno. */
-static int path_open(const char *path, struct stat *st)
-{
-    int fd = fd_above_standard(open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (fd >= 0 && fstat(fd, st) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* Somebody may have removed a file, and another process have given its name to a new one. */
-static bool is_name_of(const char *path, dev_t dev, ino_t ino)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
-}
-
-/* Tell the senders of a dead owner, since its segment is about to lose its name: without the name
- * no other process finds the segment, so nobody would find out that the owner is dead. A file that
- * is not a segment of velo is not written to. */
-static void mark_dead(const char *path, int fd, const struct stat *st)
-{
-    struct segment *known = registry_find(st);
-    struct segment found = {.fd = fd};
-    struct seg_header header;
-    if (known) {
-        (void)seg_check_owner(known);
-        return;
-    }
-    (void)snprintf(found.path, sizeof found.path, "%s", path);
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        seg_header_check(&header, (size_t)st->st_size, path, &found.shape) != VELO_OK ||
-        map(&found) != VELO_OK)
-        return;
-    (void)seg_check_owner(&found);
-    munmap(found.header, found.shape.total_bytes);
-}
-
-/* Remove a name whose owner is dead: the owner's lock is free, and never taken again. We hold a
- * second lock while we look again and remove, so that two reclaimers cannot remove each other's new
- * segment. If we held the owner's lock, others would take the dead owner for alive. */
-static int reclaim_locked(const char *path, int fd, const struct stat *st)
-{
-    if (lock_held(fd, LOCK_OWNER))
-        return velo_fail(VELO_ERR_IN_USE,
-                         "%s is open in a live process; choose another vpid or domain", path);
-    if (!lock_set(fd, LOCK_RECLAIM, F_WRLCK))
-        return VELO_AGAIN;
-    int status = VELO_OK;
-    mark_dead(path, fd, st);
-    if (is_name_of(path, st->st_dev, st->st_ino) && unlink(path) != 0)
-        status = seg_system_failed("remove the stale", path);
-    lock_set(fd, LOCK_RECLAIM, F_UNLCK);
-    return status;
-}
-
-int seg_reclaim(const char *path)
-{
-    struct stat st;
-    int path_fd = path_open(path, &st);
-    if (path_fd < 0)
-        return errno == ENOENT ? VELO_OK : seg_system_failed("look at", path);
-    int status;
-    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-        status = velo_fail(VELO_ERR_ACCESS,
-                           "%s belongs to another user or is no plain file; choose another domain, "
-                           "or have its owner remove it",
-                           path);
-    } else {
-        int fd = process_file_open(path_fd, &st);
-        if (fd < 0) {
-            status = seg_system_failed("open", path);
-        } else {
-            status = reclaim_locked(path, fd, &st);
-            process_file_close(fd);
-        }
-    }
-    close(path_fd);
-    return status;
 }
 
 /* ---- create ---------------------------------------------------------------------------------- */
@@ -204,7 +75,7 @@ static int create_file(const struct seg_domain *domain, struct segment *segment)
 
 static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags)
 {
-    int status = map(segment);
+    int status = seg_map(segment);
     if (status)
         return status;
     placement_here(segment->header, segment->shape.total_bytes);
@@ -252,57 +123,14 @@ static int create_name(struct segment *segment)
                      segment->path);
 }
 
-static bool is_segment(int fd)
-{
-    uint64_t magic = 0;
-    return pread(fd, &magic, sizeof magic, 0) == (ssize_t)sizeof magic && magic == SEG_MAGIC;
-}
-
-static enum seg_owner owner_of(int fd)
-{
-    return lock_held(fd, LOCK_OWNER) ? OWNER_LIVES : OWNER_IS_DEAD;
-}
-
-/* Look into a file that this process does not have open: closing it loses no lock. */
-static enum seg_owner look_into(int path_fd)
-{
-    char name[64];
-    (void)snprintf(name, sizeof name, "/proc/thread-self/fd/%d", path_fd);
-    /* O_NONBLOCK: another user's lease on the file must not make us wait. */
-    int fd = fd_above_standard(open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    if (fd < 0)
-        return OWNER_UNKNOWN;
-    enum seg_owner owner = is_segment(fd) ? owner_of(fd) : OWNER_NONE;
-    close(fd);
-    return owner;
-}
-
-void seg_look(const char *path, struct seg_look *look)
-{
-    struct stat st;
-    memset(look, 0, sizeof *look);
-    int path_fd = path_open(path, &st);
-    if (path_fd < 0)
-        return;
-    int known = process_file_find(&st);
-    if (known >= 0)
-        look->owner = owner_of(known);
-    else if (S_ISREG(st.st_mode))
-        look->owner = look_into(path_fd);
-    look->is_mine = st.st_uid == geteuid();
-    if (look->owner != OWNER_NONE)
-        look->memory_bytes = (uint64_t)st.st_blocks * 512;
-    close(path_fd);
-}
-
 /* Once in a process, after seg_acquire(): killed programs must not fill the file system. Our own
  * domain is spared, since a port in it is about to live. */
 static void sweep_once(const struct seg_domain *domain)
 {
     char own[sizeof domain->name];
-    if (swept)
+    if (swept_by == getpid())
         return;
-    swept = true;
+    swept_by = getpid();
     (void)snprintf(own, sizeof own, "%.*s", (int)strcspn(domain->name, "+"), domain->name);
     struct sweep sweep = {.dir = domain->dir, .spared = own, .removes = true, .is_hasty = true};
     (void)sweep_run(&sweep);
@@ -340,7 +168,7 @@ void seg_retire(struct segment *segment)
     seg_acquire();
     order_publish_entry(&segment->header->state, SEG_CLOSED);
     /* The name is ours as long as we hold the lock, and nobody has taken the file away. */
-    if (is_name_of(segment->path, segment->dev, segment->ino))
+    if (seg_path_is_of(segment->path, segment->dev, segment->ino))
         unlink(segment->path);
     lock_set(segment->fd, LOCK_OWNER, F_UNLCK);
     segment->owned = false;
@@ -395,7 +223,7 @@ static int open_contents(struct segment *segment, int path_fd, const struct stat
     int status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
     segment->generation = header.generation;
     if (status == VELO_OK)
-        status = map(segment);
+        status = seg_map(segment);
     return status;
 }
 
@@ -403,7 +231,7 @@ static int open_locked(const struct seg_domain *domain, struct segment *segment,
                        struct segment **out)
 {
     struct stat st;
-    int path_fd = path_open(segment->path, &st);
+    int path_fd = seg_path_open(segment->path, &st);
     if (path_fd < 0) {
         if (errno == ENOENT)
             return velo_fail(VELO_ERR_NO_PEER,
@@ -463,11 +291,7 @@ void seg_put(struct segment *segment)
 {
     seg_acquire();
     if (--segment->refs == 0) {
-        struct segment **link = &registry;
-        while (*link && *link != segment)
-            link = &(*link)->next;
-        if (*link)
-            *link = segment->next;
+        registry_remove(segment);
         /* Under the lock: closing drops this process's record locks on the file, so no thread may
          * map the file again before that. */
         destroy(segment);

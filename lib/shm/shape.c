@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes of a segment, and the check of the sizes that a header claims. */
-#include "segment.h"
+#include "shape.h"
 
 #include "../base/error.h"
 

@@ -12,6 +12,7 @@
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "domain.h"
+#include "registry.h"
 
 #define PREFIX "velo."
 #define PREFIX_BYTES (sizeof PREFIX - 1)

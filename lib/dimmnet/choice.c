@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine: the native one, or boards in slots and the plug-in that reaches them. */
-#include "slot_io.h"
+#include "choice.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -10,6 +9,9 @@
 #include <string.h>
 
 #include "../base/error.h"
+#include "native.h"
+#include "slot.h"
+#include "slot_io.h"
 
 #define SYMBOL "velo_dimmnet_io"
 #define WHY_BYTES 512
