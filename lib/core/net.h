@@ -82,9 +82,9 @@ struct net_calls {
 
     /* ---- connections; those behind `connect` only if it is beside memory ---- */
 
-    /** Sleep until a connection has room: *credits is not `seen` any more, or that may be so. True:
-     *  a signal handler ran. */
-    bool (*sleep_for_room)(struct velo_port *port, const uint32_t *credits, uint32_t seen,
+    /** Sleep until a connection that it carries has room: *credits is not `seen` any more, or that
+     *  may be so. True: a signal handler ran. */
+    bool (*sleep_for_room)(struct velo_conn *conn, const uint32_t *credits, uint32_t seen,
                            int64_t timeout_ns);
     /** Tell the receiver, after all that was sent, that the sender has left. */
     void (*disconnect)(struct velo_conn *conn);

@@ -166,12 +166,11 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
 }
 
 /* Sleep until the credits change, or for a slice of time. True: a signal handler ran. */
-static bool nap_for_room(const struct velo_conn *conn, uint64_t consumed, int64_t slice_ns)
+static bool nap_for_room(struct velo_conn *conn, uint64_t consumed, int64_t slice_ns)
 {
-    struct velo_port *port = conn->port;
     const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
-    return port->net ? port->net->sleep_for_room(port, word, (uint32_t)consumed, slice_ns)
-                     : wait_sleep(word, (uint32_t)consumed, slice_ns);
+    return conn->carry ? conn->port->net->sleep_for_room(conn, word, (uint32_t)consumed, slice_ns)
+                       : wait_sleep(word, (uint32_t)consumed, slice_ns);
 }
 
 /* Sleep until the receiver returns credits, or for a slice of time. */

@@ -17,7 +17,7 @@
 
 /* If a program looked at its port within this time, it looks after the port itself. */
 #define AWAY_NS 1000000
-/* The longest time between two looks: nothing wakes the thread when something finds no room. */
+/* The longest time between two looks; see arm(). */
 #define LOOK_MS 100
 /* A process that ends waits so long for the thread to end its look. */
 #define LAST_NS NS_PER_S
@@ -37,17 +37,8 @@ static bool is_away(struct carriers *carriers)
     bool looked = looks != carriers->looks_seen;
     carriers->looks_seen = looks;
     uint32_t sleeping = order_flag(&carriers->port->shared->sleeping);
-    return looked || (sleeping != SEG_AWAKE && sleeping != SEG_ARMED);
-}
-
-/* Does something wait to be sent? */
-static bool is_pending(void)
-{
-    bool pending = false;
-    for (const struct carriers *each = attended; each; each = each->next_attended)
-        for (const struct carrier *carrier = each->first; carrier; carrier = carrier->next)
-            pending |= order_flag(&carrier->pending) != 0;
-    return pending;
+    return looked || order_flag(&carriers->is_closing) ||
+           (sleeping != SEG_AWAKE && sleeping != SEG_ARMED);
 }
 
 /* If the timer has rung: send the frames that are late. */
@@ -98,13 +89,22 @@ static void watch_again(const struct carriers *carriers)
         (void)watch_once(EPOLL_CTL_MOD, carrier);
 }
 
+/* Does something wait for room? */
+static bool is_pending(const struct carriers *carriers)
+{
+    bool is_pending = false;
+    for (const struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
+        is_pending |= order_flag(&carrier->pending) != 0;
+    return is_pending;
+}
+
 /* Before a sleep. If a program that looks by itself stops doing so later, its descriptor may show
  * nothing, and the next look comes after LOOK_MS. False: there is something to do. */
 static bool arm(void)
 {
     bool is_armed = true;
     for (struct carriers *each = attended; each; each = each->next_attended) {
-        is_armed &= is_away(each) || carriers_arm(each);
+        is_armed &= (is_away(each) && !is_pending(each)) || carriers_arm(each);
         watch_again(each);
     }
     return is_armed;
@@ -115,11 +115,8 @@ static void *attend(void *arg)
     (void)sem_post(arg);
     for (;;) {
         pthread_mutex_lock(&lock);
-        bool pending = is_pending();
         bool is_over = !attended;
-        int wait_ms = pending ? 1 : LOOK_MS;
-        if (!arm())
-            wait_ms = 0;
+        int wait_ms = arm() ? LOOK_MS : 0;
         pthread_mutex_unlock(&lock);
         if (is_over)
             return NULL;

@@ -37,6 +37,7 @@ struct carriers {
     struct carrier *first;
     uint64_t looks;      /* The program's looks at them so far... */
     uint64_t looks_seen; /* ...and when attend.c saw the count last. */
+    uint32_t is_closing; /* The program looks, until they are closed. */
     struct carriers *next_attended;
 };
 

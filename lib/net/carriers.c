@@ -35,7 +35,7 @@ static void linger(struct carriers *carriers, int64_t end_ns)
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         while (!is_done(carrier) && wait_now_ns() < end_ns)
             if (!carriers_progress(carriers->port))
-                (void)carriers_nap(carriers);
+                carriers_nap(carriers, WAIT_SLICE_NS);
 }
 
 /* From here on no peer can connect, and connected peers are told. */
@@ -52,6 +52,7 @@ static void carriers_close(struct velo_port *port)
 {
     struct carriers *carriers = carriers_of(port);
     int64_t end_ns = wait_now_ns() + LINGER_NS;
+    order_set_flag(&carriers->is_closing, 1); /* The thread leaves to us what comes from now on. */
     linger(carriers, end_ns);
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         close_links(carrier);
@@ -145,13 +146,6 @@ static void ring_paused(struct velo_port *port, const struct ring_rx *rx)
     (void)carriers_progress(port);
 }
 
-static bool sleep_for_room(struct velo_port *port, const uint32_t *credits, uint32_t seen,
-                           int64_t timeout_ns)
-{
-    (void)credits, (void)seen, (void)timeout_ns;
-    return carriers_nap(carriers_of(port));
-}
-
 static bool arm_port(struct velo_port *port) { return carriers_arm(carriers_of(port)); }
 
 static bool add_descriptors(const struct velo_port *port, int epoll_fd)
@@ -182,7 +176,7 @@ const struct net_calls carriers_calls = {
     .sleep = carriers_sleep,
     .add_descriptors = add_descriptors,
     .arm = arm_port,
-    .sleep_for_room = sleep_for_room,
+    .sleep_for_room = carriers_sleep_for_room,
     .disconnect = link_disconnect,
     .reaches = carriers_reach,
     .connect = link_connect,

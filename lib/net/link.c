@@ -2,6 +2,7 @@
 #include "link.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t word1,
                const void *payload, size_t payload_bytes)
@@ -29,6 +30,7 @@ struct velo_link *link_new(struct carrier *carrier, void *line)
     if (!link)
         return NULL;
     link->carrier = carrier;
+    link->room_fd = -1;
     link->line = line;
     link->next = carrier->links;
     carrier->links = link;
@@ -45,5 +47,7 @@ void link_free(struct velo_link *link)
     outgoing_remove(link->carrier->port->segment, link->shown);
     if (link->segment)
         seg_put(link->segment);
+    if (link->room_fd >= 0)
+        close(link->room_fd);
     free(link);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link_out.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "../base/error.h"
-#include "../shm/wait.h"
+#include "../base/fd.h"
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -97,6 +100,30 @@ void link_out_look(struct velo_conn *conn)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
+/* Another thread than the one that waits may have taken in what ends the wait. */
+static void ring_room(struct velo_link *link)
+{
+    const uint64_t one = 1;
+    if (link->is_awaited)
+        (void)!write(link->room_fd, &one, sizeof one);
+    link->is_awaited = false;
+}
+
+/* Whoever gives room or ends the link has the lock, too. So that has happened before this call, and
+ * is seen here, or it happens later, and rings. */
+bool link_out_await_room(struct velo_link *link, const uint32_t *credits, uint32_t seen)
+{
+    uint64_t rings;
+    if (link->state != LINK_OPEN || order_flag(credits) != seen)
+        return false;
+    if (link->room_fd < 0)
+        link->room_fd = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    else
+        (void)!read(link->room_fd, &rings, sizeof rings);
+    link->is_awaited = link->room_fd >= 0;
+    return true;
+}
+
 /* The sender sees the end in the state of the stand-in for its peer's segment. */
 void link_out_end(struct velo_link *link, int status)
 {
@@ -108,9 +135,9 @@ void link_out_end(struct velo_link *link, int status)
         else
             order_publish_entry(&link->segment->header->state,
                                 status == VELO_ERR_PEER_CLOSED ? SEG_CLOSED : SEG_DEAD);
-        wait_wake((const uint32_t *)&link_out_ring(link)->consumed);
     }
     link_hang_up(link);
+    ring_room(link);
 }
 
 static int make_ring(struct velo_link *link, const struct velo_frame_accept *accept)
@@ -156,9 +183,7 @@ static void take_credit(struct velo_link *link, const struct velo_frame *frame)
         return;
     order_publish_credit(&ring->data_consumed, frame->word[1]);
     order_publish_credit(&ring->consumed, ring_at_line(frame->word[0]));
-    order_full_fence();
-    if (order_read_waiting(&ring->waiting))
-        wait_wake((const uint32_t *)&ring->consumed);
+    ring_room(link);
 }
 
 static int status_in(uint64_t word)

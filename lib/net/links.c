@@ -73,6 +73,8 @@ static void frame_came(struct velo_link *link, const struct velo_frame *frame)
         link_in_take(link, frame);
 }
 
+static void room_came(struct velo_link *link) { link_note_pushed(link, push(link)); }
+
 static void line_lost(struct velo_link *link, int status)
 {
     if (link->state == LINK_OVER)
@@ -109,6 +111,7 @@ static uint32_t node_of(void *owner, velo_id_t id)
 
 const struct velo_transport_calls link_calls = {.line_rang = line_rang,
                                                 .frame_came = frame_came,
+                                                .room_came = room_came,
                                                 .line_lost = line_lost,
                                                 .fail = velo_fail,
                                                 .count_refused = count_refused,

@@ -5,11 +5,9 @@
 #include <poll.h>
 
 #include "../shm/wait.h"
+#include "link_out.h"
 #include "links.h"
 
-/* A thread that waits for room looks again after this time: another thread may have taken in the
- * credits that it waits for. */
-#define ROOM_NAP_MS 1
 /* A process that ends waits so long for its last messages to be taken, and for a thread of its own
  * to leave a call: that may be the one that ends it, by exit() in a signal handler. */
 #define LAST_NS NS_PER_S
@@ -86,20 +84,16 @@ bool carriers_progress(struct velo_port *port)
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
-static bool sleep_on(const struct carriers *carriers, nfds_t first, int timeout_ms)
+/* Until a transport, or `file`, has something. True: a signal handler ran. */
+static bool sleep_on(const struct carriers *carriers, int file, int64_t timeout_ns)
 {
-    struct pollfd files[NETWORK_TRANSPORTS_MAX];
+    struct pollfd files[NETWORK_TRANSPORTS_MAX + 1];
     nfds_t len = 0;
-    bool pending = false;
-    files[len++] = (struct pollfd){.fd = carriers->port->wake_fd, .events = POLLIN};
-    for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next) {
+    files[len++] = (struct pollfd){.fd = file, .events = POLLIN};
+    for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         files[len++] = (struct pollfd){.fd = carrier->transport->descriptor(carrier->endpoint),
                                        .events = POLLIN};
-        pending |= order_flag(&carrier->pending) != 0;
-    }
-    if (pending && timeout_ms > ROOM_NAP_MS) /* No descriptor tells when there is room again. */
-        timeout_ms = ROOM_NAP_MS;
-    return poll(files + first, len - first, timeout_ms) < 0 && errno == EINTR;
+    return poll(files, len, (int)((timeout_ns + 999999) / 1000000)) < 0 && errno == EINTR;
 }
 
 bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
@@ -107,14 +101,34 @@ bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
     struct carriers *carriers = carriers_of(port);
     bool is_interrupted = false;
     if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(carriers))
-        is_interrupted = sleep_on(carriers, 0, (int)((timeout_ns + 999999) / 1000000));
+        is_interrupted = sleep_on(carriers, port->wake_fd, timeout_ns);
     wait_doorbell_drain(port->wake_fd);
     (void)carriers_progress(port);
     return is_interrupted;
 }
 
-/* Nothing wakes a thread that waits for room, so it looks again soon. */
-bool carriers_nap(struct carriers *carriers)
+void carriers_nap(struct carriers *carriers, int64_t timeout_ns)
 {
-    return carriers_arm(carriers) && sleep_on(carriers, 1, ROOM_NAP_MS);
+    if (carriers_arm(carriers))
+        (void)sleep_on(carriers, -1, timeout_ns);
+}
+
+bool carriers_sleep_for_room(struct velo_conn *conn, const uint32_t *credits, uint32_t seen,
+                             int64_t timeout_ns)
+{
+    struct carriers *carriers = carriers_of(conn->port);
+    struct velo_link *link = link_of(conn);
+    pthread_mutex_t *lock = &link->carrier->lock;
+    bool is_interrupted = false;
+    pthread_mutex_lock(lock);
+    bool is_full = link_out_await_room(link, credits, seen);
+    pthread_mutex_unlock(lock);
+    if (!is_full)
+        return false;
+    if (carriers_arm(carriers))
+        is_interrupted = sleep_on(carriers, link->room_fd, timeout_ns);
+    pthread_mutex_lock(lock);
+    link->is_awaited = false;
+    pthread_mutex_unlock(lock);
+    return is_interrupted;
 }

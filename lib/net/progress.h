@@ -21,7 +21,10 @@ void carriers_send_last(struct carriers *carriers);
 /** Sleep until something may have come, or the port is woken; then take it in. True: a signal
  *  handler ran. */
 bool carriers_sleep(struct velo_port *port, int64_t timeout_ns);
-/** Sleep for a while until there may be room. True: a signal handler ran. */
-bool carriers_nap(struct carriers *carriers);
+/** Sleep until something may have come over the transports. */
+void carriers_nap(struct carriers *carriers, int64_t timeout_ns);
+/** Sleep until a connection may have room; see core/net.h. */
+bool carriers_sleep_for_room(struct velo_conn *conn, const uint32_t *credits, uint32_t seen,
+                             int64_t timeout_ns);
 
 #endif

@@ -49,7 +49,7 @@
 
 /** Raised with every incompatible change of this file, and of the structures that a device works on
  *  (core/net.h). */
-#define VELO_TRANSPORT_VERSION 6u
+#define VELO_TRANSPORT_VERSION 7u
 /** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */
@@ -143,6 +143,8 @@ struct velo_transport_calls {
     struct velo_link *(*line_rang)(void *owner, void *line);
     /** A frame came. The link may hang its line up in this call. */
     void (*frame_came)(struct velo_link *link, const struct velo_frame *frame);
+    /** There may be room on a line whose last send found none. The link sends in this call. */
+    void (*room_came)(struct velo_link *link);
     /** The line is broken: VELO_ERR_PEER_DEAD, or a status that says more. Its link hangs it up. */
     void (*line_lost)(struct velo_link *link, int status);
     /** Keep a sentence for velo_last_error() and return the status. */
@@ -183,8 +185,9 @@ struct velo_transport {
     /** Open a line to a peer, for a link. VELO_ERR_NO_PEER: it is not there; not (yet) open. Does
      *  not wait for the peer. */
     int (*dial)(void *endpoint, velo_id_t peer, struct velo_link *link, void **line);
-    /** Send a frame. VELO_AGAIN: there is no room now, and nothing of the frame was taken. Other
-     *  failures are reported by `line_lost`. */
+    /** Send a frame. VELO_AGAIN: there is no room now, and nothing of the frame was taken. Once
+     *  there may be room the descriptor shows it, and progress() calls `room_came`: nobody looks
+     *  again before. Other failures are reported by `line_lost`. */
     int (*send)(void *line, const struct velo_frame *frame);
     /** Nothing more is sent on a line, and all that comes is dropped. Frames that were sent still
      *  arrive. */

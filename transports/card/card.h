@@ -186,6 +186,8 @@ void conns_tick(struct endpoint *endpoint);
 extern const struct lines_use frame_lines;
 /** Send a frame. VELO_AGAIN: no room. */
 int frame_send(struct line *line, const struct velo_frame *frame);
+/** May there be room for a frame? */
+bool frame_has_room(const struct conn *conn);
 /** Send what is left of a frame. False: not all of it has gone. */
 bool frame_push(struct conn *conn);
 /** ALIVE or BYE. False: no room. */

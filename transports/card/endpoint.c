@@ -14,7 +14,8 @@
 #include "../common/hash.h"
 #include "card.h"
 
-/* What the node did not take is offered again after this time. */
+/* What the node did not take is offered again after this time: neither a card nor the simulated
+ * cluster tells when it has taken stores. */
 #define OWING_NS 1000000
 /* The longest wait of a port that closes for its peers to take its last lines. */
 #define LEAVE_NS NS_PER_S
@@ -57,6 +58,8 @@ static void push(struct endpoint *endpoint)
             frame_acknowledge(conn);
         if (conn->lines.owed_gone)
             lines_push(&conn->lines);
+        if (conn->lines.full && frame_has_room(conn))
+            lines_tell_room(&conn->lines);
     }
     fetches_push(endpoint);
 }
@@ -158,7 +161,7 @@ static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **
     return status;
 }
 
-static int card_send(void *self, const struct velo_frame *frame) { return frame_send(self, frame); }
+static int card_send(void *self, const struct velo_frame *frame) { return line_send(self, frame); }
 
 static void card_hang_up(void *self) { line_hang_up(self); }
 
@@ -206,8 +209,9 @@ static void leave(struct endpoint *endpoint)
         for (struct conn *conn = endpoint->conns; conn; conn = conn->next)
             is_left &= has_left(conn);
         struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
-        if (!is_left && card_arm(endpoint))
-            (void)poll(&file, 1, 1);
+        int64_t left_ns = end_ns - timer_now_ns();
+        if (!is_left && left_ns > 0 && card_arm(endpoint))
+            (void)poll(&file, 1, (int)(left_ns / NS_PER_MS) + 1);
     }
 }
 

@@ -63,6 +63,11 @@ static uint32_t write_frame(const struct line *line, const struct velo_frame *fr
     return len_bytes;
 }
 
+bool frame_has_room(const struct conn *conn)
+{
+    return conn->state == CONN_OPEN && !conn->is_leaving && conn->out_len == 0 && credit(conn) > 0;
+}
+
 int frame_send(struct line *line, const struct velo_frame *frame)
 {
     struct conn *conn = conn_of_lines(line->lines);

@@ -57,8 +57,15 @@ int line_dial(struct lines *lines, struct velo_link *link, struct line **out)
     return VELO_OK;
 }
 
+static void set_full(struct line *line, bool is_full)
+{
+    line->lines->full += (uint32_t)is_full - (uint32_t)line->is_full;
+    line->is_full = is_full;
+}
+
 static void line_free(struct line *line)
 {
+    set_full(line, false);
     if (line->lines->use->forget)
         line->lines->use->forget(line);
     line->lines->tables[line->is_dialed].at[line->number] = NULL;
@@ -87,6 +94,27 @@ void line_hang_up(struct line *line)
     line->owes_gone = true;
     lines->owed_gone++;
     lines->use->owe(lines);
+}
+
+int line_send(struct line *line, const struct velo_frame *frame)
+{
+    int status = line->lines->use->send(line, frame);
+    if (status == VELO_AGAIN)
+        set_full(line, true);
+    return status;
+}
+
+void lines_tell_room(struct lines *lines)
+{
+    for (int i = 0; i < 2; i++)
+        for (uint32_t n = 0; n < lines->tables[i].len && lines->full > 0; n++) {
+            struct line *line = lines->tables[i].at[n];
+            if (!line || !line->is_full)
+                continue;
+            set_full(line, false);
+            if (line->link)
+                lines->calls->room_came(line->link);
+        }
 }
 
 void lines_push(struct lines *lines)
@@ -199,7 +227,8 @@ void lines_move(struct lines *from, struct lines *to)
                 to->tables[i].at[n]->lines = to;
     }
     to->owed_gone = from->owed_gone;
-    from->owed_gone = 0;
+    to->full = from->full;
+    from->owed_gone = from->full = 0;
 }
 
 void lines_free(struct lines *lines)
@@ -211,5 +240,5 @@ void lines_free(struct lines *lines)
         free(lines->tables[i].uses);
         lines->tables[i] = (struct line_table){0};
     }
-    lines->owed_gone = 0;
+    lines->owed_gone = lines->full = 0;
 }

@@ -27,6 +27,7 @@ struct line {
     bool is_dialed; /* By this side. */
     bool owes_gone; /* The other side is to be told that the library has hung up. */
     bool is_gone;   /* The other side has hung up. */
+    bool is_full;   /* The library's last frame found no room. */
 };
 
 /** What lines need of their transport. */
@@ -54,12 +55,17 @@ struct lines {
     void *owner; /* Of the endpoint. */
     velo_id_t peer;
     struct line_table tables[2]; /* Dialed by the other side, by this side. */
-    uint32_t owed_gone;          /* Lines with `owes_gone`. */
+    uint32_t owed_gone;          /* Lines with `owes_gone`, */
+    uint32_t full;               /* and with `is_full`. */
 };
 
 /** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
 int line_dial(struct lines *lines, struct velo_link *link, struct line **out);
 void line_hang_up(struct line *line);
+/** Send a frame of the library: `send` of the transport. */
+int line_send(struct line *line, const struct velo_frame *frame);
+/** There may be room again: tell the library, of the lines that found none. */
+void lines_tell_room(struct lines *lines);
 /** Take a frame, of a peer that is this generation of its port, and hand it to the library. False:
  * no correct peer sends it. */
 bool lines_take(struct lines *lines, uint32_t generation, const struct wire_envelope *envelope,

@@ -3,10 +3,11 @@
 
 #include <stdlib.h>
 
+#include "timer.h"
+
 #define TIMEOUT_MS_DEFAULT 10000
 #define TIMEOUT_MS_MIN 100
 #define TIMEOUT_MS_MAX 3600000
-#define NS_PER_MS INT64_C(1000000)
 #define TICKS 10
 #define TICK_NS_MAX (1000 * NS_PER_MS)
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
 
 struct timer {
     int fd;            /* -1: there is none. */

@@ -35,6 +35,7 @@ struct line {
     int fd;
     bool is_hung_up; /* By the library: the line is freed after the look that is under way. */
     bool is_lost;    /* Nothing more can be read. */
+    bool is_full;    /* The last send found no room. */
     struct faults faults;
 };
 
@@ -93,6 +94,15 @@ static struct line *new_line(struct endpoint *endpoint, int fd)
     line->next = endpoint->lines;
     endpoint->lines = line;
     return line;
+}
+
+/* While a line is full, its socket also ends a wait when it can be written to. */
+static void set_full(struct line *line, bool is_full)
+{
+    struct epoll_event event = {.events = is_full ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = line};
+    if (line->is_full != is_full)
+        (void)epoll_ctl(line->endpoint->epoll, EPOLL_CTL_MOD, line->fd, &event);
+    line->is_full = is_full;
 }
 
 /* A child that was just forked may have the socket, too: epoll would go on reporting it. */
@@ -155,13 +165,18 @@ static int loop_send(void *self, const struct velo_frame *frame)
     struct packet packet = {.kind = frame->kind,
                             .payload_bytes = frame->payload_bytes,
                             .word = {frame->word[0], frame->word[1]}};
-    if (faults_no_room(&line->faults))
+    if (faults_no_room(&line->faults)) {
+        set_full(line, true);
         return VELO_AGAIN;
+    }
     if (frame->payload_bytes)
         memcpy(packet.payload, frame->payload, frame->payload_bytes);
     ssize_t sent = send(line->fd, &packet, PACKET_BYTES(frame->payload_bytes), MSG_NOSIGNAL);
     /* The next read finds out that a line is broken. */
-    return sent < 0 && (errno == EAGAIN || errno == ENOBUFS) ? VELO_AGAIN : VELO_OK;
+    if (sent >= 0 || (errno != EAGAIN && errno != ENOBUFS))
+        return VELO_OK;
+    set_full(line, true);
+    return VELO_AGAIN;
 }
 
 static void loop_hang_up(void *self)
@@ -256,6 +271,14 @@ static bool look_at_line(struct line *line)
     return any;
 }
 
+static void tell_room(struct line *line)
+{
+    if (!line->is_full || line->is_hung_up)
+        return;
+    set_full(line, false);
+    line->endpoint->calls->room_came(line->link);
+}
+
 /* Look at the lines that have something; if packets may wait in queues, at all lines. */
 static bool look_at_lines(struct endpoint *endpoint)
 {
@@ -263,8 +286,10 @@ static bool look_at_lines(struct endpoint *endpoint)
     bool any = false;
     if (faults_may_delay()) {
         accept_lines(endpoint);
-        for (struct line *line = endpoint->lines; line; line = line->next)
+        for (struct line *line = endpoint->lines; line; line = line->next) {
             any |= !line->is_hung_up && look_at_line(line);
+            tell_room(line);
+        }
         return any;
     }
     int len = epoll_wait(endpoint->epoll, events, EVENTS_MAX, 0);
@@ -272,8 +297,11 @@ static bool look_at_lines(struct endpoint *endpoint)
         struct line *line = events[i].data.ptr;
         if (!line)
             accept_lines(endpoint);
-        else if ((void *)line != endpoint && !line->is_hung_up)
+        else if ((void *)line != endpoint && !line->is_hung_up) {
             any |= look_at_line(line);
+            if (events[i].events & EPOLLOUT)
+                tell_room(line);
+        }
     }
     return any;
 }

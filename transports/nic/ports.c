@@ -14,7 +14,8 @@
 
 /* Nothing stays in the network longer than this, unless something holds it up. */
 #define SETTLED_NS INT64_C(1000000)
-/* A sleeper looks at its word again after this time at the latest. */
+/* A sleeper looks at its word again after this time at the latest: another thread of the process
+ * may have taken in what it waits for, and no back has an event for that. */
 #define SLICE_NS INT64_C(1000000)
 
 pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,10 +66,8 @@ static bool poll_node(struct velo_port *port)
 }
 
 /* Sleep while a word is `expected` and nothing has come. The word may change without a message. */
-static bool sleep_on_word(struct velo_port *port, const uint32_t *word, uint32_t expected,
-                          int64_t timeout_ns)
+static bool sleep_on_word(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
-    (void)port;
     int64_t now_ns = wait_now_ns();
     int64_t end_ns = wait_end_ns(now_ns, timeout_ns);
     bool is_interrupted = false;
@@ -81,7 +80,14 @@ static bool sleep_on_word(struct velo_port *port, const uint32_t *word, uint32_t
 
 static bool sleep_port(struct velo_port *port, int64_t timeout_ns)
 {
-    return sleep_on_word(port, &port->shared->summary, 0, timeout_ns);
+    return sleep_on_word(&port->shared->summary, 0, timeout_ns);
+}
+
+static bool sleep_for_room(struct velo_conn *conn, const uint32_t *credits, uint32_t seen,
+                           int64_t timeout_ns)
+{
+    (void)conn;
+    return sleep_on_word(credits, seen, timeout_ns);
 }
 
 /* The ring needs no look here: polls in vain bring all messages, its own too. But the credits that
@@ -195,7 +201,7 @@ static const struct net_calls device_calls = {
     .ring_paused = ring_paused,
     .sleep = sleep_port,
     .is_settled = is_settled,
-    .sleep_for_room = sleep_on_word,
+    .sleep_for_room = sleep_for_room,
     .disconnect = disconnect_conn,
     .takes_messages = takes_messages,
     .join = join,

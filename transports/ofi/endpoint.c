@@ -15,7 +15,8 @@
 
 /* A look takes in so many packets. */
 #define PACKETS_PER_LOOK 16
-/* What the fabric did not take is offered again after this time. */
+/* What the fabric did not take is offered again after this time: libfabric says that it may be when
+ * something completes, and nothing may be under way. */
 #define OWING_NS 1000000
 /* The longest wait of a port that closes for its peers to take its last packets. */
 #define LEAVE_NS NS_PER_S
@@ -138,6 +139,27 @@ static void push_fetches(struct endpoint *endpoint)
             fetches_push(endpoint->conns[i]);
 }
 
+/* Is there a line that found no room, and now has it? */
+static bool has_room(const struct conn *conn)
+{
+    return conn && conn->lines.full > 0 && packet_has_room(conn);
+}
+
+static void tell_room(struct endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->conns_len; i++)
+        if (has_room(endpoint->conns[i]))
+            lines_tell_room(&endpoint->conns[i]->lines);
+}
+
+static bool is_room_untold(const struct endpoint *endpoint)
+{
+    uint32_t i = 0;
+    while (i < endpoint->conns_len && !has_room(endpoint->conns[i]))
+        i++;
+    return i < endpoint->conns_len;
+}
+
 static bool ofi_progress(void *self)
 {
     struct endpoint *endpoint = self;
@@ -151,6 +173,7 @@ static bool ofi_progress(void *self)
     if (endpoint->unposted)
         post_again(endpoint);
     packets_flush(endpoint, false);
+    tell_room(endpoint);
     if (endpoint->over)
         conns_sweep(endpoint);
     return any;
@@ -164,7 +187,7 @@ static bool ofi_arm(void *self)
     packets_flush(endpoint, true);
     timer_read(&endpoint->timer);
     set_timer(endpoint);
-    return !endpoint->looped && fabric_may_wait(&endpoint->fabric);
+    return !endpoint->looped && !is_room_untold(endpoint) && fabric_may_wait(&endpoint->fabric);
 }
 
 static int ofi_descriptor(void *self) { return ((struct endpoint *)self)->epoll; }
@@ -211,7 +234,7 @@ static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **o
     return status;
 }
 
-static int ofi_send(void *self, const struct velo_frame *frame) { return packet_add(self, frame); }
+static int ofi_send(void *self, const struct velo_frame *frame) { return line_send(self, frame); }
 
 static struct velo_exposed *ofi_expose(void *self, const void *memory, size_t len_bytes)
 {
@@ -245,6 +268,15 @@ static int ofi_learn(void *self, velo_id_t peer, const void *name, size_t len_by
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
+/* Sleep until there is something to do. */
+static void wait_until(struct endpoint *endpoint, int64_t end_ns)
+{
+    int64_t left_ns = end_ns - timer_now_ns();
+    struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
+    if (left_ns > 0 && ofi_arm(endpoint))
+        (void)poll(&file, 1, (int)(left_ns / NS_PER_MS) + 1);
+}
+
 /* Let out what was sent, and say that the port closes. */
 static void leave(struct endpoint *endpoint)
 {
@@ -261,9 +293,8 @@ static void leave(struct endpoint *endpoint)
                 packet_leave(conn);
             is_left &= conn->is_leaving && !conn->filling && conn->acked == conn->sent;
         }
-        struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
-        if (!is_left && ofi_arm(endpoint))
-            (void)poll(&file, 1, 1);
+        if (!is_left)
+            wait_until(endpoint, end_ns);
     }
 }
 
@@ -283,9 +314,8 @@ static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
     const struct conn *conn;
     while ((conn = endpoint->conns[index]) && conn->state == CONN_OPEN && !conn->is_self &&
            !is_taken(endpoint->conns[index], &asked) && timer_now_ns() < end_ns) {
-        struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
-        if (!ofi_progress(endpoint) && ofi_arm(endpoint))
-            (void)poll(&file, 1, 1);
+        if (!ofi_progress(endpoint))
+            wait_until(endpoint, end_ns);
     }
 }
 

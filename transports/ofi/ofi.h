@@ -181,7 +181,7 @@ struct endpoint {
     int epoll;
     struct timer timer;
     int64_t now_ns; /* Of the last look. */
-    bool is_owing;  /* The fabric did not take something that is no packet of frames. */
+    bool is_owing;  /* The fabric did not take something. */
     struct memory rx_memory;
     struct packet *rx;
     struct packet *unposted; /* Of rx. */
@@ -277,6 +277,8 @@ void packet_leave(struct conn *conn);
 extern const struct lines_use packet_lines;
 /** Put a frame into the packet being filled. VELO_AGAIN: no room. */
 int packet_add(struct line *line, const struct velo_frame *frame);
+/** Is there room for a frame of any length? */
+bool packet_has_room(const struct conn *conn);
 /** Send the packet being filled. False: it did not leave. */
 bool packet_flush(struct conn *conn);
 /** Send all packets being filled, and credits that have waited for long, or all of them. */

@@ -143,6 +143,11 @@ static bool make_room(struct conn *conn, uint32_t len_bytes)
            begin(conn);
 }
 
+bool packet_has_room(const struct conn *conn)
+{
+    return conn->state == CONN_OPEN && !conn->filling && conn->free;
+}
+
 int packet_add(struct line *line, const struct velo_frame *frame)
 {
     struct conn *conn = conn_of_lines(line->lines);
@@ -195,6 +200,14 @@ static void put_header(struct conn *conn, struct packet *packet, enum wire_kind 
                                                                .token = conn->token_out};
 }
 
+static enum fabric_sent offer(struct conn *conn, struct packet *packet)
+{
+    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, packet, conn->address);
+    if (sent == FABRIC_BUSY)
+        conn->endpoint->is_owing = true;
+    return sent;
+}
+
 /* The peer is told how many of its packets were taken, and that this side lives. */
 static void note_told(struct conn *conn)
 {
@@ -212,8 +225,7 @@ bool packet_flush(struct conn *conn)
         return false;
     put_credits(conn); /* Also if it is too long to be injected then: theirs would cost more. */
     put_header(conn, packet, conn->is_leaving ? WIRE_BYE : WIRE_FRAMES);
-    enum fabric_sent sent =
-        conn->is_self ? FABRIC_HAS : fabric_send(&conn->endpoint->fabric, packet, conn->address);
+    enum fabric_sent sent = conn->is_self ? FABRIC_HAS : offer(conn, packet);
     if (sent == FABRIC_BUSY)
         return false;
     if (conn->is_self)
@@ -279,7 +291,7 @@ static bool send_sign(struct conn *conn, enum wire_kind kind)
     if (conn->is_self || conn->is_ack_sent)
         return false;
     put_header(conn, &conn->ack, kind);
-    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address);
+    enum fabric_sent sent = offer(conn, &conn->ack);
     if (sent == FABRIC_BUSY)
         return false;
     conn->is_ack_sent = sent == FABRIC_HAS;
@@ -290,8 +302,7 @@ static bool send_sign(struct conn *conn, enum wire_kind kind)
 void packet_acknowledge(struct conn *conn)
 {
     conn->owes_ack = true;
-    if (!send_sign(conn, WIRE_ACK) && !conn->is_self && !conn->is_ack_sent)
-        conn->endpoint->is_owing = true;
+    (void)send_sign(conn, WIRE_ACK);
 }
 
 bool packet_ask(struct conn *conn) { return send_sign(conn, WIRE_ASK); }
