@@ -94,10 +94,10 @@ bool place_is_over(int64_t since_ns, int64_t wait_ns)
     return wait_ns >= 0 && place_now_ns() - since_ns >= wait_ns;
 }
 
-/* Is a peer not there yet, or not there again? */
+/* Is a peer not there yet, or not there again, or silent? */
 static bool place_is_absent(int status)
 {
-    return status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
+    return status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT || status == VELO_ERR_PEER_DEAD ||
            status == VELO_ERR_PEER_CLOSED;
 }
 

@@ -40,6 +40,7 @@ RMA2_ERROR rma2_result(int status)
         return RMA2_ERR_NO_DESC_MEM;
     case VELO_ERR_ARG:
         return RMA2_ERR_INV_VALUE;
+    case VELO_TIMEOUT:
     case VELO_ERR_NO_PEER:
     case VELO_ERR_PEER_CLOSED:
     case VELO_ERR_PEER_DEAD:

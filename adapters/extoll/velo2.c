@@ -54,6 +54,7 @@ velo2_ret_t velo2_result(int status)
     case VELO_ERR_PEER_DEAD:
         return VELO2_RET_INVALID_MBOX;
     case VELO_ERR_FULL:
+    case VELO_TIMEOUT:
         return VELO2_RET_TRY_AGAIN;
     case VELO_ERR_ACCESS:
     case VELO_ERR_NO_SPACE:

@@ -78,6 +78,8 @@ static int gone_status(int rc)
         return VELO_ERR_PEER_CLOSED;
     case FI_ECONNREFUSED:
         return VELO_ERR_NO_PEER;
+    case FI_ETIMEDOUT:
+        return VELO_TIMEOUT;
     default:
         return VELO_OK;
     }

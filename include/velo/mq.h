@@ -501,8 +501,8 @@ VELO_API int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
  * Take in what has come and send what is waiting, without blocking.
  *
  * @param mq  The queues.
- * @return The number of events handled.
- * @retval VELO_OK  None (0). There is no failure.
+ * @return The number of events handled; 0: there was nothing to do.
+ * @retval VELO_ERR_ARG  mq is NULL.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_wait, velo_mq_idle
@@ -541,6 +541,7 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
  * @return The request's status; VELO_AGAIN: it is still under way.
  * @retval VELO_OK              Done.
  * @retval VELO_AGAIN           Still under way.
+ * @retval VELO_ERR_ARG         mq or request is NULL.
  * @retval VELO_ERR_CANCELLED   It was cancelled, or the queues were closed.
  * @retval VELO_ERR_TOO_BIG     The message was longer than the buffer, which it fills.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port, or was given up.
@@ -561,8 +562,8 @@ VELO_API int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request);
  * @param request  A started request that is likely to be the next one that is done: if it is a
  * receive of matching space 0, and no other is posted there, its message takes the shortest way. No
  * promise: whatever comes goes to the receive that it matches. NULL: none.
- * @return The number of events handled.
- * @retval VELO_OK  None (0). There is no failure.
+ * @return The number of events handled; 0: nothing came.
+ * @retval VELO_ERR_ARG  mq is NULL.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_progress, velo_mq_poll

@@ -217,6 +217,7 @@ VELO_API int velo_rma_close(struct velo_rma *rma);
  * @param timeout_ns  How long to wait for it to open its unit; 0 tries once, VELO_FOREVER waits.
  * @return As velo_connect().
  * @retval VELO_ERR_NO_PEER  No such port was open, with an RMA unit, in the time given.
+ * @retval VELO_TIMEOUT      As velo_connect(): it may be open, and has not answered.
  * @retval VELO_ERR_FULL     The peer's connection table is full, or this unit has VELO_CONNS_MAX
  *                           peers.
  * @thread One thread at a time per unit.
@@ -697,8 +698,8 @@ VELO_API int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns);
  * Carry out operations that peers asked for, and take in their answers.
  *
  * @param rma  The unit.
- * @return The number of operations carried out or completed.
- * @retval VELO_OK  None (0). There is no failure.
+ * @return The number of operations carried out or completed; 0: none was.
+ * @retval VELO_ERR_ARG  rma is NULL.
  * @thread One thread at a time per unit.
  * @path hot
  * @see velo_rma_try_poll

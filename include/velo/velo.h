@@ -33,7 +33,8 @@
  *
  * Waiting: a call named velo_try_x never waits; a call that may wait takes a timeout in ns as its
  * last argument. 0 tries once, VELO_FOREVER waits without a limit; once the time has run out, the
- * call ends with VELO_TIMEOUT, and nothing has happened.
+ * call ends with VELO_TIMEOUT, and nothing has happened. Calls that wait for a peer to open tell
+ * more: VELO_ERR_NO_PEER if nobody was there, VELO_TIMEOUT if somebody may be and did not answer.
  *
  * Every function returns VELO_OK (0) or a negative enum velo_status; calls that count something
  * return the number instead of VELO_OK. VELO_AGAIN and VELO_TIMEOUT are outcomes, not failures.
@@ -70,7 +71,7 @@ enum velo_status {
     VELO_ERR_ARG = -3,          /**< An argument is outside its documented range. */
     VELO_ERR_STATE = -4,        /**< The call does not fit what was called before. */
     VELO_ERR_TOO_BIG = -5,      /**< The message is longer than the ring or the buffer takes. */
-    VELO_ERR_NO_PEER = -6,      /**< No port of that id is open in the domain. */
+    VELO_ERR_NO_PEER = -6,      /**< Nobody is there: no port of that id is open in the domain. */
     VELO_ERR_PEER_CLOSED = -7,  /**< The peer closed its port. */
     VELO_ERR_PEER_DEAD = -8,    /**< The peer's process ended without closing its port. */
     VELO_ERR_IN_USE = -9,       /**< A live process has that port open already. */
@@ -391,8 +392,9 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counter
  *                    for an answer.
  * @retval VELO_OK              Connected.
  * @retval VELO_ERR_ARG         An argument is NULL or outside its range.
- * @retval VELO_ERR_NO_PEER     No such port was open in the time given, or over a network none
- *                              answered: velo_last_error() says which.
+ * @retval VELO_TIMEOUT         Over a network: nothing has said in the time given whether the port
+ *                              is open. Its process stands still, or the network loses all.
+ * @retval VELO_ERR_NO_PEER     No such port was open in the time given.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port meanwhile.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_FULL        The peer's connection table is full.

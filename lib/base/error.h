@@ -12,10 +12,10 @@
 
 #include "compiler.h"
 
-/** Is a peer not there, or not yet? Connecting tries again then. */
+/** Is a peer not there, or not yet, or silent? Connecting tries again then. */
 static inline bool status_is_absent(int status)
 {
-    return status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_CLOSED ||
+    return status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT || status == VELO_ERR_PEER_CLOSED ||
            status == VELO_ERR_PEER_DEAD;
 }
 

@@ -72,9 +72,9 @@ struct transfer {
     };
     char *buf;
     uint64_t len_bytes; /* Of buf. */
-    uint8_t state;
-    uint8_t kind; /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
+    uint8_t state;      /* Beside the space: is_next() compares both at once. */
     uint8_t space;
+    uint8_t kind;    /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
     bool has_cookie; /* Receive: once matched. */
     union {
         int32_t place;   /* Receive, posted: the number of its table, or POSTED_TABLES. */

@@ -271,7 +271,7 @@ static int64_t check(struct velo_mq *mq)
 }
 
 /* Do all work but receiving. `is_dry`: there was nothing to receive. */
-static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
+static int work(struct velo_mq *mq, bool is_dry)
 {
     int events = 0;
     /* All messages of a peer that is gone, even those pushed back, come before its end. */
@@ -291,9 +291,17 @@ static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
     return events;
 }
 
+/* The rest of the work, after receiving. A tail call: so the way without it keeps no count. */
+static __attribute__((noinline)) int work_after(struct velo_mq *mq, int events)
+{
+    return events + work(mq, events == 0);
+}
+
 int velo_mq_progress(struct velo_mq *mq)
 {
     int events = 0;
+    if (unlikely(!mq))
+        return velo_fail(VELO_ERR_ARG, "mq is NULL");
     uint64_t header = port_look(mq->port);
     if (header || !port_is_quiet(mq->port))
         events = mq_recv_next(mq, header);
@@ -302,9 +310,7 @@ int velo_mq_progress(struct velo_mq *mq)
         if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0))
             (void)check(mq);
     }
-    if (unlikely(mq->work))
-        events += work(mq, events == 0);
-    return events;
+    return unlikely(mq->work) ? work_after(mq, events) : events;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

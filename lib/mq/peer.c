@@ -80,10 +80,10 @@ uint32_t mq_peer_first_bytes(const struct velo_mq *mq)
 
 uint32_t velo_mq_peer_generation(const struct velo_mq_peer *peer) { return peer->generation; }
 
-/* The status of a port that is not there, for requests that wait for it or answer it. */
+/* The status of a port that is not there, or silent, for requests that wait for it or answer it. */
 static int absent_status(int status)
 {
-    return status == VELO_ERR_NO_PEER ? VELO_ERR_PEER_CLOSED : status;
+    return status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT ? VELO_ERR_PEER_CLOSED : status;
 }
 
 /* Longer pieces are faster, but eight have to fit into the ring: both sides copy at the same time.

@@ -127,7 +127,7 @@ hot_inline bool take_any(struct velo_mq *mq)
 
 int velo_mq_spin(struct velo_mq *mq, struct velo_mq_request *request)
 {
-    if (unlikely(mq->work != 0))
+    if (unlikely(!mq || mq->work != 0))
         return velo_mq_progress(mq);
     bool is_wanted = request && is_next(mq, op_of(request));
     bool is_done = is_wanted ? take_wanted(mq, op_of(request)) : take_any(mq);

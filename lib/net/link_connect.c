@@ -58,7 +58,7 @@ static int explain_end(const struct velo_link *link, velo_id_t peer)
     const struct velo_transport *transport = link->carrier->transport;
     if (link->status == VELO_ERR_ACCESS && transport->no_access)
         return velo_fail(link->status, PORT " %s", PORT_OF(peer), transport->no_access);
-    if (link->status == VELO_ERR_NO_PEER)
+    if (link->status == VELO_ERR_NO_PEER || link->status == VELO_TIMEOUT)
         return velo_fail(link->status,
                          "nobody answers as " PORT
                          " over transport %s: is its program running, and "
@@ -74,11 +74,11 @@ static int explain_silence(const struct velo_link *link, velo_id_t peer)
 {
     const char *name = link->carrier->transport->name;
     if (link->owed)
-        return velo_fail(VELO_ERR_NO_PEER,
+        return velo_fail(VELO_TIMEOUT,
                          PORT " has not been reached over transport %s in the time given: is its "
                               "program running, and does the network let it through?",
                          PORT_OF(peer), name);
-    return velo_fail(VELO_ERR_NO_PEER,
+    return velo_fail(VELO_TIMEOUT,
                      PORT " is there over transport %s, but its process did not answer in the time "
                           "given: it stands still, or waits for a core",
                      PORT_OF(peer), name);

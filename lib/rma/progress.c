@@ -81,7 +81,10 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     return ended;
 }
 
-int velo_rma_progress(struct velo_rma *rma) { return rma ? rma_progress(rma, 0) : 0; }
+int velo_rma_progress(struct velo_rma *rma)
+{
+    return likely(rma) ? rma_progress(rma, 0) : VELO_ERR_ARG;
+}
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 

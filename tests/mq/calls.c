@@ -146,6 +146,11 @@ TEST(sending_and_receiving_refuse_what_makes_no_sense)
     CHECK_FAILS(velo_mq_wait(NULL, &request, 0), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_wait(node.mq, NULL, 0), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_wait(node.mq, &request, -2), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_mq_progress(NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_spin(NULL, &request), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_poll(NULL, &request), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_poll(node.mq, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_STATUS(velo_mq_arm(NULL), VELO_ERR_ARG);
     CHECK_FAILS(velo_mq_idle(NULL, 0), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_idle(node.mq, -2), VELO_ERR_ARG, "timeout_ns");
     CHECK_FAILS(velo_mq_counters(NULL, NULL, sizeof *NULL), VELO_ERR_ARG, "NULL");

@@ -102,8 +102,8 @@ static size_t draw_len(void)
 static void check_connect(const struct seat *seat, const struct generation *to, uint32_t vpid,
                           int status)
 {
-    bool is_absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
-                     status == VELO_ERR_PEER_CLOSED;
+    bool is_absent = status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT ||
+                     status == VELO_ERR_PEER_DEAD || status == VELO_ERR_PEER_CLOSED;
 
     if (to != NULL && to->state != LIVES)
         return; /* It ended while the call stood still. */

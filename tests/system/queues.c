@@ -400,7 +400,7 @@ static bool step_connect(struct seat *seat)
         return true;
     int status = reply_of(seat)->status;
     story_status(status);
-    bool is_absent = status == VELO_ERR_NO_PEER || is_end(status);
+    bool is_absent = status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT || is_end(status);
     bool has_ended = to != NULL && to->state != LIVES; /* While the call stood still. */
     if (!has_ended && (to == NULL ? !is_absent : status != VELO_OK))
         fail_run(seat->generation, to, "velo_mq_connect gave %s", status_name(status));

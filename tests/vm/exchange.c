@@ -72,9 +72,10 @@ static struct velo_conn *connect_to(struct velo_port *port, velo_id_t peer)
     struct velo_conn *conn = NULL;
     time_t end = time(NULL) + PATIENCE_S;
     int status;
-    while ((status = velo_connect(port, peer, &conn, patience_ns)) == VELO_ERR_NO_PEER &&
-           time(NULL) < end)
-        (void)usleep(100000);
+    do
+        status = velo_connect(port, peer, &conn, patience_ns);
+    while ((status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT) && time(NULL) < end &&
+           usleep(100000) == 0);
     check(status, "velo_connect");
     return conn;
 }

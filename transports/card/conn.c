@@ -146,7 +146,7 @@ static void tick(struct conn *conn)
 {
     const struct endpoint *endpoint = conn->endpoint;
     uint32_t ticks = patience_ticks(&endpoint->patience);
-    int status = conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER;
+    int status = conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_TIMEOUT;
     /* The library asks again as long as its caller wants to wait for one that may come. */
     if (conn->state == CONN_CALLING && conn->is_guessed)
         ticks = GUESS_TICKS;

@@ -190,7 +190,7 @@ static void tick(struct conn *conn)
     if (conn->state == CONN_CANDIDATE || conn->state == CONN_REJECTING)
         ticks = CANDIDATE_TICKS;
     if (conn->silent_ticks >= ticks) {
-        conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER);
+        conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_TIMEOUT);
     } else if (conn->state == CONN_OPEN) {
         keep_alive(conn);
     } else if (conn->state == CONN_CALLING && conn->greeting_ticks >= GREETING_TICKS &&

@@ -102,6 +102,7 @@ int velo_ompi_error(int status)
     case VELO_ERR_NO_MEMORY:
         return OPAL_ERR_OUT_OF_RESOURCE;
     case VELO_ERR_NO_PEER:
+    case VELO_TIMEOUT:
     case VELO_ERR_PEER_CLOSED:
     case VELO_ERR_PEER_DEAD:
     case VELO_ERR_ACCESS:

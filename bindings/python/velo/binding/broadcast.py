@@ -230,8 +230,8 @@ class BroadcastReader:
         end = waits.deadline(timeout)
         while True:
             status = lib.velo_bcast_join(attr, reader, waits.left_ns(end))
-            late = status in (lib.VELO_ERR_NO_PEER, lib.VELO_ERR_INTERRUPTED)
-            if not late or (status == lib.VELO_ERR_NO_PEER and waits.is_over(end)):
+            late = status in waits.NOT_YET
+            if not late or (status != lib.VELO_ERR_INTERRUPTED and waits.is_over(end)):
                 break
         check(status)
         self._reader = reader[0]

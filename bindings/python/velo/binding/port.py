@@ -160,8 +160,8 @@ class Port:
                 self._connecting.pop(call, None)
                 if self._is_closing:  # By a signal handler in the middle of this, perhaps.
                     self.close()
-            late = status in (lib.VELO_ERR_NO_PEER, lib.VELO_ERR_INTERRUPTED)
-            if not late or (status == lib.VELO_ERR_NO_PEER and waits.is_over(end)):
+            late = status in waits.NOT_YET
+            if not late or (status != lib.VELO_ERR_INTERRUPTED and waits.is_over(end)):
                 raise fail(status, cold=True)
 
     # ---- receiving -------------------------------------------------------------------------------

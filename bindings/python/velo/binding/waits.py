@@ -8,10 +8,14 @@ it, so Ctrl-C works in any wait, and close() need not be told of waits that nobo
 
 from time import monotonic_ns
 
+from velo._velo import lib
+
 # Receiving is woken by close(); a second is how late a signal to another thread is noticed.
 SLICE_NS = 1_000_000_000
 # A sender that waits for room is not woken by close().
 SEND_SLICE_NS = 100_000_000
+# While these are the outcome of connecting, the peer may still come.
+NOT_YET = (lib.VELO_ERR_NO_PEER, lib.VELO_TIMEOUT, lib.VELO_ERR_INTERRUPTED)
 # How often a wait looks that nothing wakes: for the end of another call, for a place in a queue.
 LOOK_S = 0.001
 
