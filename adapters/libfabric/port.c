@@ -12,6 +12,8 @@
 #include "provider.h"
 
 #define NODES 256
+/* What was sent is delivered, even if a peer stands still for a while. */
+#define LINGER_NS INT64_C(10000000000)
 #define VPIDS 256
 
 /** An open port. */
@@ -41,6 +43,7 @@ static int open_at(const char *domain, uint32_t peers, int node, int vpid, struc
     attr.data_bytes = velo_mq_ring_bytes(peers);
     attr.node = node;
     attr.vpid = vpid;
+    attr.linger_ns = LINGER_NS;
     int status = velo_port_open(&attr, port);
     if (status)
         return status;

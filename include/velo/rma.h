@@ -198,10 +198,16 @@ VELO_API int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *a
                            struct velo_rma **rma);
 
 /**
- * Close the unit: deregisters everything, closes its peers.
+ * Close the unit: closes its peers, deregisters everything.
+ *
+ * Waits for operations that are touching registered memory now, at most until their requester dies,
+ * and no longer than the port's linger_ns.
  *
  * @param rma  The unit; NULL is allowed and does nothing.
- * @retval VELO_OK  Closed; nobody touches the registered memory any more.
+ * @retval VELO_OK       Closed; nobody touches the registered memory any more.
+ * @retval VELO_TIMEOUT  A requester that lives still touches a registration, which stays. No
+ *                       operation begins any more; the unit stays the caller's, to be closed by
+ *                       another call.
  * @thread One thread, while no other uses it.
  * @path cold
  */

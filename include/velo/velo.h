@@ -138,6 +138,10 @@ struct velo_port_attr {
     const char *group;
     /** Of enum velo_port_flag, or-ed. */
     uint32_t flags;
+    /** Longest time, in ns, that closing waits for peers that live and stand still:
+     *  velo_port_close() for messages to leave over a network, velo_rma_close() for operations that
+     *  touch the unit's memory. 0: half a second. VELO_FOREVER: without limit. */
+    int64_t linger_ns;
 };
 
 /** Flags of a port. */
@@ -156,7 +160,7 @@ enum velo_port_flag {
 
 /** Attributes that ask for the defaults and any free context of node 0. */
 #define VELO_PORT_ATTR_INIT                                                                        \
-    {sizeof(struct velo_port_attr), NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL, 0}
+    {sizeof(struct velo_port_attr), NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL, 0, 0}
 
 /** A message as it was received. */
 struct velo_msg {
@@ -219,9 +223,12 @@ VELO_API int velo_port_open(const struct velo_port_attr *attr, struct velo_port 
 /**
  * Close a port and every connection opened from it.
  *
- * Messages already sent on its connections are still delivered. Messages waiting in its own queue
- * are dropped with it; peers that go on sending get VELO_ERR_PEER_CLOSED. Pointers from
- * velo_try_peek() and velo_reserve() become invalid.
+ * Messages already sent on its connections are still delivered. Over a network they may have to
+ * leave first, and the call waits for that: no longer than the port's linger_ns, and for no peer
+ * that is lost. A program that must not lose a message to a peer that stands still asks for a
+ * longer time, or waits for an answer. Messages waiting in the port's own queue are dropped with
+ * it; peers that go on sending get VELO_ERR_PEER_CLOSED. Pointers from velo_try_peek() and
+ * velo_reserve() become invalid.
  *
  * @param port  The port; NULL is allowed and does nothing.
  * @retval VELO_OK  Closed.

@@ -15,6 +15,7 @@
 #define DEPTH_SLOTS_DEFAULT 256
 #define DATA_BYTES_DEFAULT (64u << 10)
 #define CONNS_MAX_DEFAULT 1024
+#define LINGER_NS_DEFAULT (NS_PER_S / 2)
 
 #ifdef VELO_TEST_HOOKS
 void (*velo_test_hook)(unsigned point);
@@ -59,6 +60,9 @@ static int check_attr(const struct velo_port_attr *attr)
     if (attr->vpid != VELO_VPID_ANY && (attr->vpid < 0 || (uint32_t)attr->vpid >= VELO_VPIDS))
         return velo_fail(VELO_ERR_ARG, "vpid is %d; give 0 to %u or VELO_VPID_ANY", attr->vpid,
                          (unsigned)VELO_VPIDS - 1);
+    if (attr->linger_ns < VELO_FOREVER)
+        return velo_fail(VELO_ERR_ARG, "linger_ns is %lld; give 0 or more, or VELO_FOREVER",
+                         (long long)attr->linger_ns);
     return VELO_OK;
 }
 
@@ -81,6 +85,7 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
 {
     static const uint32_t always = 1;
     port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
+    port->linger_ns = attr->linger_ns ? attr->linger_ns : LINGER_NS_DEFAULT;
     pthread_mutex_init(&port->conns_lock, NULL);
     int status = rx_open(port);
     port->plug = plug;
@@ -165,6 +170,7 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
     attr.node = (int)VELO_ID_NODE(port->id);
     attr.vpid = (int)VELO_ID_VPID(port->id);
+    attr.linger_ns = port->linger_ns;
     int status = seg_shape_init(&beside->shape, DEPTH_SLOTS_DEFAULT, DATA_BYTES_DEFAULT, conns_max);
     return port_finish(beside, status ? status : port_start(beside, &attr, port->plug, port), out);
 }

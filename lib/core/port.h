@@ -50,6 +50,8 @@ struct velo_port {
     int64_t spin_max_ns;
     int64_t reaped_ns;
 
+    int64_t linger_ns; /* The longest wait of calls that close. */
+
     struct seg_shape shape;
     struct ring_rx *rings; /* By entry index. */
     struct segment *segment;

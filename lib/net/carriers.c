@@ -17,8 +17,6 @@
 #include "names.h"
 #include "progress.h"
 
-/* The longest wait of a port that closes for peers that live to take their last messages. */
-#define LINGER_NS (10 * NS_PER_S)
 
 /* ---- closing --------------------------------------------------------------------------------- */
 
@@ -51,7 +49,7 @@ static void close_links(struct carrier *carrier)
 static void carriers_close(struct velo_port *port)
 {
     struct carriers *carriers = carriers_of(port);
-    int64_t end_ns = wait_now_ns() + LINGER_NS;
+    int64_t end_ns = wait_end_ns(wait_now_ns(), port->linger_ns);
     order_set_flag(&carriers->is_closing, 1); /* The thread leaves to us what comes from now on. */
     linger(carriers, end_ns);
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)

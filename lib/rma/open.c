@@ -129,6 +129,23 @@ static void end_peer(struct velo_rma_peer *peer)
     free(peer);
 }
 
+/* All keys are worthless from the first try on. False: somebody touches the memory still. */
+static bool deregister_all(struct velo_rma *rma)
+{
+    int64_t end_ns = wait_end_ns(wait_now_ns(), rma->port->linger_ns);
+    bool is_done = true;
+    for (uint32_t i = 0; i < rma->mems_used; i++)
+        if (rma->mems[i].key && velo_rma_mem_deregister(&rma->mems[i], 0) != VELO_OK)
+            is_done = false;
+    for (uint32_t i = 0; i < rma->mems_used && !is_done; i++) {
+        int64_t left_ns = end_ns - wait_now_ns();
+        if (rma->mems[i].key &&
+            velo_rma_mem_deregister(&rma->mems[i], left_ns > 0 ? left_ns : 0) != VELO_OK)
+            return false;
+    }
+    return true;
+}
+
 int velo_rma_close(struct velo_rma *rma)
 {
     if (!rma)
@@ -138,9 +155,10 @@ int velo_rma_close(struct velo_rma *rma)
         rma->peers = peer->next;
         end_peer(peer);
     }
-    for (uint32_t i = 0; i < rma->mems_used; i++)
-        if (rma->mems[i].key)
-            (void)velo_rma_mem_deregister(&rma->mems[i], VELO_FOREVER);
+    if (!deregister_all(rma))
+        return velo_fail(VELO_TIMEOUT,
+                         "a peer stands still in the middle of an operation on memory of this "
+                         "unit; close it again when the peer goes on or has ended");
     rma->device->close(rma);
     rma_serve_close(rma);
     destroy(rma);

@@ -72,3 +72,39 @@ TEST(deregistering_waits_no_longer_than_it_may_for_a_requester_that_is_stopped)
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(port));
 }
+
+/* Half a second by itself; as long as the port was asked to, otherwise. */
+TEST(closing_a_unit_waits_no_longer_than_its_port_lingers_for_a_requester_that_is_stopped)
+{
+    struct order *order = test_shared_alloc(sizeof(*order));
+    pid_t child = child_start(put_and_stop, order);
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port;
+    struct velo_rma *rma;
+    struct velo_rma_mem *mem, *other;
+    int state;
+
+    attr.vpid = 0;
+    attr.linger_ns = -2;
+    CHECK_FAILS(velo_port_open(&attr, &port), VELO_ERR_ARG, "linger_ns");
+    attr.linger_ns = 40 * TEST_MS;
+    CHECK_OK(velo_port_open(&attr, &port));
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
+    CHECK_OK(velo_rma_mem_alloc(rma, 8, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
+    CHECK_OK(velo_rma_mem_alloc(rma, 8, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &other));
+    char *memory = velo_rma_mem_addr(mem);
+    atomic_store(&order->key, velo_rma_mem_key(mem));
+    CHECK_EQ(waitpid(child, &state, WUNTRACED), child);
+    CHECK(WIFSTOPPED(state));
+    int64_t start_ns = test_now_ns();
+    CHECK_FAILS(velo_rma_close(rma), VELO_TIMEOUT, "close it again");
+    CHECK(test_now_ns() - start_ns >= 40 * TEST_MS);
+    CHECK_EQ(memory[0], 0); /* It is mapped still. */
+    CHECK_EQ(kill(child, SIGCONT), 0);
+    int status;
+    while ((status = velo_rma_close(rma)) == VELO_TIMEOUT)
+        ;
+    CHECK_OK(status);
+    child_join(child);
+    CHECK_OK(velo_port_close(port));
+}

@@ -109,6 +109,33 @@ TEST(a_peer_that_stands_still_is_said_to_be_there)
     CHECK_OK(velo_port_close(port_open(1)));
 }
 
+/* What it was sent has not left, and the network takes it for alive for a minute. */
+TEST(closing_lingers_as_long_as_it_was_asked_to_for_a_peer_that_stands_still)
+{
+    static const int64_t lingers_ns[] = {20 * TEST_MS, 0};
+    CHECK_EQ(setenv("VELO_OFI_TIMEOUT_MS", "60000", 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(lingers_ns); i++) {
+        pid_t peer = child_start(answer, NULL);
+        struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+        struct velo_port *port;
+        char page[4096] = {0};
+        attr.vpid = 0;
+        attr.linger_ns = lingers_ns[i];
+        CHECK_OK(velo_port_open(&attr, &port));
+        struct velo_conn *conn = port_connect(port, PEER);
+        ask(port, conn, 1);
+        CHECK_EQ(kill(peer, SIGSTOP), 0);
+        while (velo_try_send(conn, page, sizeof page, 1) == VELO_OK)
+            ;
+        int64_t start_ns = test_now_ns();
+        CHECK_OK(velo_port_close(port));
+        CHECK(test_now_ns() - start_ns >= lingers_ns[i]);
+        CHECK(test_now_ns() - start_ns < 5000 * TEST_MS); /* Not as long as the network waits. */
+        child_kill(peer);
+        CHECK_OK(velo_port_close(port_open(1)));
+    }
+}
+
 /* A port that is connected and idle says now and then that it lives, and does nothing else. */
 TEST(an_idle_port_sleeps)
 {

@@ -17,6 +17,8 @@
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
+/* What was sent is delivered, even if a rank stands still for a while. */
+#define LINGER_NS INT64_C(10000000000)
 /* The bytes of an address that ranks publish. */
 #define ADDRESS_BYTES(name_bytes) (offsetof(struct velo_ompi_address, name) + (name_bytes))
 
@@ -177,6 +179,7 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
     attr.depth_slots = params->depth_slots;
     attr.data_bytes = params->data_bytes;
     attr.conns_max = VELO_CONNS_MAX;
+    attr.linger_ns = LINGER_NS;
     int status = VELO_ERR_FULL;
     /* A job that this one spawns starts at another node id (jobs count from 1), and ranks beyond
      * the vpids of a node take the next: a new port must not have the id of one that is gone, to

@@ -61,7 +61,8 @@ class Port:
     domain, node, vpid, group, depth_slots, data_bytes and conns_max are those of
     velo_port_open(3); without a vpid the port takes the lowest free one of its node. With
     `departures`, receiving raises PeerClosed or PeerDead, with `source`, behind the last message of
-    a sender that is gone.
+    a sender that is gone. Closing waits at most `linger` seconds for messages to leave over a
+    network, by itself half a second.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Port:
         conns_max: int = 0,
         group: str | None = None,
         departures: bool = False,
+        linger: float = 0.0,
     ) -> None:
         self._port: Any = None
         self._why_closed = "the port was closed"
@@ -101,6 +103,7 @@ class Port:
         attr.vpid = lib.VELO_VPID_ANY if vpid is None else vpid
         attr.depth_slots, attr.data_bytes, attr.conns_max = depth_slots, data_bytes, conns_max
         attr.flags = lib.VELO_PORT_DEPARTURES if departures else 0
+        attr.linger_ns = int(linger * 1e9)
         port = ffi.new("struct velo_port **")
         check(lib.velo_port_open(attr, port))
         self._port = port[0]

@@ -36,6 +36,7 @@ pub struct PortOptions {
     data_bytes: u32,
     conns_max: u32,
     flags: u32,
+    linger_ns: i64,
 }
 
 impl Default for PortOptions {
@@ -56,6 +57,7 @@ impl PortOptions {
             data_bytes: 0,
             conns_max: 0,
             flags: 0,
+            linger_ns: 0,
         }
     }
     /// Name of the domain.
@@ -91,6 +93,11 @@ impl PortOptions {
     /// Senders that may be connected at once.
     pub fn conns_max(mut self, conns: u32) -> Self {
         self.conns_max = conns;
+        self
+    }
+    /// Longest wait of closing for messages to leave over a network; by itself half a second.
+    pub fn linger(mut self, timeout: Duration) -> Self {
+        self.linger_ns = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
         self
     }
     /// Receiving tells of senders that are gone; VELO_PORT_DEPARTURES.
@@ -129,6 +136,7 @@ impl Port {
             conns_max: options.conns_max,
             group: pointer(&group),
             flags: options.flags,
+            linger_ns: options.linger_ns,
         };
         let mut raw = ptr::null_mut();
         // SAFETY: The strings live until the call returns, which does not keep them.
