@@ -16,6 +16,7 @@
 #include "../base/fd.h"
 #include "../base/order.h"
 #include "domain.h"
+#include "liveness.h"
 #include "shape.h"
 
 /* One segment, mapped read-only. */
