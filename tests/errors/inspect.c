@@ -11,6 +11,7 @@
 #include "bcast/inspect.h"
 #include "shm/inspect.h"
 #include "shm/outgoing.h"
+#include "shm/shape.h"
 #include "test.h"
 
 enum { PORTS = 3, LINES = 8 };
