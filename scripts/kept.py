@@ -11,11 +11,12 @@
   kept.py table [NAME]   what was run, kept and skipped since NAME began, and for how long
   kept.py sets           what the sets of files are
 
-FRESH=1 in the environment ignores what is kept; what passes then is kept all the same. Results are
-below $XDG_CACHE_HOME/velo/kept (~/.cache by default), a file for each key, and go when nobody has
-asked for them for 60 days. Files that Git does not know and does not ignore count as inputs; where
-there is no Git, nothing is kept. While a step runs, the files that are not among its inputs are
-watched (inotify): if one is opened, by whomever, the result is not kept, and a line names the file.
+FRESH=1 in the environment ignores what is kept, FRESH=SECONDS (since 1970) what was kept before
+then; what passes is kept all the same. Results are below $XDG_CACHE_HOME/velo/kept (~/.cache by
+default), a file for each key, and go when nobody has asked for them for 60 days. Files that Git
+does not know and does not ignore count as inputs; where there is no Git, nothing is kept. While a
+step runs, the files that are not among its inputs are watched (inotify): if one is opened, by
+whomever, the result is not kept, and a line names the file.
 
 Exit code: the command's; 2 for wrong arguments.
 """
@@ -29,6 +30,7 @@ import fnmatch
 import functools
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -48,6 +50,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ROOT / "scripts" / "packages"
 RECORDS = ROOT / "build" / "checks" / "records.jsonl"
 KEEP_DAYS = 60
+DATE = "%Y-%m-%d %H:%M:%S"
 FORMAT = "1"  # Another one makes all that is kept void.
 
 # What a step may do without: patterns of paths, in which * matches any part of a path, / too.
@@ -212,22 +215,31 @@ def folder() -> Path:
 
 
 def passed(key: str) -> dict[str, Any] | None:
-    """What was kept of a check that has passed with this key, unless everything is to be fresh."""
-    if os.environ.get("FRESH", "0") not in ("", "0"):
-        return None
+    """What was kept of a check that has passed with this key, if that is fresh enough."""
     path = folder() / key
     try:
         stamp = json.loads(path.read_text(encoding="utf-8"))
+        ended = time.mktime(time.strptime(stamp["date"], DATE))
+        if ended < oldest_that_counts():
+            return None
         os.utime(path)  # Somebody still asks for it.
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return stamp if isinstance(stamp, dict) else None
+
+
+def oldest_that_counts() -> float:
+    """When a result must have been kept at the earliest, as FRESH says."""
+    fresh = os.environ.get("FRESH", "")
+    if fresh in ("", "0"):
+        return 0
+    return float(fresh) if fresh.isdecimal() and fresh != "1" else math.inf
 
 
 def keep(key: str, name: str, seconds: float, **more: Any) -> None:
     """A check has passed. A full disk or a folder that cannot be written costs only the result."""
     path = folder() / key
-    stamp = {"name": name, "seconds": round(seconds, 1), "date": time.strftime("%F %T"), **more}
+    stamp = {"name": name, "seconds": round(seconds, 1), "date": time.strftime(DATE), **more}
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{key}.{os.getpid()}")

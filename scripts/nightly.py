@@ -7,7 +7,8 @@
 
 Without names all steps run, those first whose last pass is the longest ago ($XDG_CACHE_HOME/velo
 has when that was). --from begins at a step of the last night's order; --resume goes on with what
-the last night did not pass, if it was interrupted or failed. A step that took longer the last time
+the last night did not pass, if it was interrupted or failed: of such a step too, what has passed
+since that night began is not run again. A step that took longer the last time
 than there is left of the hours (10 by default) is put off, and so comes first in the next night.
 
 The page is build/nightly/summary.md: what ran, for how long, what fell short, and the slowest
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import subprocess
@@ -71,6 +73,7 @@ class Night:
     """What has become of the steps, kept in a file after each."""
 
     def __init__(self) -> None:
+        self.begin = time.time()
         self.order: list[str] = []
         self.steps: dict[str, dict[str, Any]] = {}
 
@@ -79,6 +82,7 @@ class Night:
         night = cls()
         try:
             state = json.loads(STATE.read_text(encoding="utf-8"))
+            night.begin = float(state["begin"])
             night.order = [name for name in state["order"] if name in STEPS]
             night.steps = {name: state["steps"][name] for name in state["steps"] if name in STEPS}
         except (OSError, ValueError, KeyError, TypeError):
@@ -88,7 +92,8 @@ class Night:
     def write(self) -> None:
         OUT.mkdir(parents=True, exist_ok=True)
         part = STATE.with_suffix(".part")
-        part.write_text(json.dumps({"order": self.order, "steps": self.steps}, indent=2) + "\n")
+        state = {"begin": self.begin, "order": self.order, "steps": self.steps}
+        part.write_text(json.dumps(state, indent=2) + "\n")
         part.replace(STATE)
 
     def passed(self, name: str) -> bool:
@@ -114,8 +119,10 @@ def keep_pass(name: str, seconds: float) -> None:
     passes().write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
 
 
-def run(name: str) -> tuple[str, float]:
-    """One step; how it ended and how long it took. An interrupt ends all of it."""
+def run(name: str, since: float) -> tuple[str, float]:
+    """One step, with no result of before `since`; how it ended and how long it took.
+
+    An interrupt ends all of it."""
     log = OUT / f"{name}.log"
     (OUT / f"{name}.xml").unlink(missing_ok=True)
     begin = time.monotonic()
@@ -123,7 +130,7 @@ def run(name: str) -> tuple[str, float]:
         process = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", (STEPS[name] + SKIPS).replace("{step}", name)],
             cwd=ROOT,
-            env=os.environ | {"FRESH": "1"},
+            env=os.environ | {"FRESH": str(math.ceil(since))},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -172,9 +179,9 @@ def skips(names: Sequence[str]) -> list[str]:
     return [f"{step}: {c.get('name')}" for step, c in cases if c.find("skipped") is not None]
 
 
-def write_summary(night: Night, begin: float) -> None:
+def write_summary(night: Night) -> None:
     """One page about the night."""
-    lines = ["# The night", "", f"Began {time.strftime('%F %T', time.localtime(begin))}.", ""]
+    lines = ["# The night", "", f"Began {time.strftime('%F %T', time.localtime(night.begin))}.", ""]
     lines += ["| step | outcome | time |", "| --- | --- | --- |"]
     for name in night.order:
         step = night.steps.get(name, {"outcome": "not begun", "seconds": 0})
@@ -192,7 +199,7 @@ def write_summary(night: Night, begin: float) -> None:
     left_out = skips(night.order)
     lines += [f"Skipped tests: {len(left_out)}", *(f"* {name}" for name in left_out), ""]
     lines += [f"## The slowest {SLOWEST}", "", "| time | check |", "| --- | --- |"]
-    lines += [f"| {seconds_text(s)} | {name} |" for s, name in slowest(begin, night.order)]
+    lines += [f"| {seconds_text(s)} | {name} |" for s, name in slowest(night.begin, night.order)]
     OUT.mkdir(parents=True, exist_ok=True)
     SUMMARY.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -204,6 +211,7 @@ def plan(args: argparse.Namespace, last: Night) -> tuple[list[str], Night]:
         order = last.order + [name for name in STEPS if name not in last.order]
         if args.first:
             todo = order[order.index(args.first) :]
+            last.begin = time.time()
         else:
             todo = [name for name in order if not last.passed(name)]
         last.order = order
@@ -242,8 +250,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{name:16} {when:20} {seconds_text(known.get(name, {}).get('seconds', 0))}")
         return 0
     todo, night = plan(args, Night.last())
-    begin = time.time()
-    end = begin + args.hours * 3600
+    end = time.time() + args.hours * 3600
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for name in todo:
@@ -254,19 +261,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"nightly: {name}: {time.strftime('%T')}", flush=True)
             night.steps[name] = {"outcome": "interrupted", "seconds": 0}
             night.write()
-            outcome, seconds = run(name)
+            outcome, seconds = run(name, night.begin)
             night.steps[name] = {"outcome": outcome, "seconds": seconds}
             if outcome == "passed":
                 keep_pass(name, seconds)
             print(f"nightly: {name}: {outcome}, {seconds_text(seconds)}", flush=True)
             night.write()
-            write_summary(night, begin)
+            write_summary(night)
     except KeyboardInterrupt:
         print("nightly: interrupted; --resume goes on", file=sys.stderr)
         return 130
     finally:
         night.write()
-        write_summary(night, begin)
+        write_summary(night)
         print(f"nightly: the page is {SUMMARY.relative_to(ROOT)}")
     return 0 if all(night.passed(name) for name in todo) else 1
 

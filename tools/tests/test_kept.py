@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,13 @@ def test_fresh_runs_everything_and_keeps_it_for_later(checkout: Checkout) -> Non
     assert checkout.step(FRESH="1")
     assert checkout.step(FRESH="1")
     assert not checkout.step()
+
+
+def test_fresh_since_a_time_ignores_what_is_older(checkout: Checkout) -> None:
+    now = int(time.time())
+    assert checkout.step()
+    assert not checkout.step(FRESH=str(now - 3600))
+    assert checkout.step(FRESH=str(now + 3600))
 
 
 def test_a_page_is_no_input_where_pages_are_left_out(checkout: Checkout) -> None:
