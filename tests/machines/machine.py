@@ -24,7 +24,8 @@ NOT_FOUND = 127  # The shell's.
 BY_SIGNAL = 128
 ORDER_BYTES_MAX = 1 << 20
 # What a remote shell has, whatever the one who enters has set.
-REMOTE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+REMOTE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+          "HOME": str(Path.home())}  # fmt: skip
 
 
 def socket_of(folder: str, name: str) -> str:
@@ -116,9 +117,16 @@ def become(order: dict, fds: list[int]) -> None:
     os._exit(NOT_FOUND)
 
 
+def temporary_of(folder: str, name: str) -> Path:
+    """The folder for temporary files of a machine: what one leaves that was switched off is not in
+    the way of the next one of that name."""
+    return Path(folder) / f"{name}.tmp"
+
+
 def boot(folder: str, name: str) -> None:
     """The machine's first process."""
     socket.sethostname(name)
+    temporary_of(folder, name).mkdir(exist_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(socket_of(folder, name))
     listener.listen(64)
@@ -137,6 +145,7 @@ def enter(folder: str, name: str, line: str, env: dict[str, str], cwd: str) -> i
     except OSError:
         print(f"machine: {name}: no route to host", file=sys.stderr)
         return UNREACHABLE
+    env = {**env, "TMPDIR": str(temporary_of(folder, name))}
     order = json.dumps({"line": line, "env": env, "cwd": cwd}).encode()
     socket.send_fds(client, [order], [0, 1, 2])
     answer = b""
