@@ -19,13 +19,15 @@ from subprocess import CompletedProcess, TimeoutExpired
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "machines"))
 from machines import SKIPPED, Cable, Machines, NotPermittedError, become_root
 
+from velo.runtime.hosts import AGENT
+
 # The hosts share the cores of one machine, which each believes to have to itself.
 POLITE = ("--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
 ENDS_WITHIN_S = 100.0
 # A peer that is silent so long is lost: shorter than a user's, since a test waits for it.
 SILENCE_MS = "3000"
-# In place of what velo run sets: mpirun gives a host up after 4 s of silence, not after 11.
-LOSES_HOSTS_SOON = ("--mca", "oob_tcp_keepalive_time", "2", "--mca", "oob_tcp_keepalive_intvl", "1",
+# In place of what velo run sets: mpirun gives a host up after 6 s of silence, not after 11.
+LOSES_HOSTS_SOON = ("--mca", "oob_tcp_keepalive_time", "4", "--mca", "oob_tcp_keepalive_intvl", "1",
                     "--mca", "oob_tcp_keepalive_probes", "2")  # fmt: skip
 # Then mpirun ends what it can reach, and gives the other host up.
 ENDS_AFTER_LOSS_S = 60.0
@@ -49,7 +51,7 @@ class Hosts:
     def __init__(self, machines: Machines, programs: Path) -> None:
         self.machines = machines
         self.programs = programs
-        self.env = {"OMPI_MCA_plm_rsh_agent": str(machines.agent)}
+        self.env = {variable: str(machines.agent) for _, variable in AGENT.values()}
 
     def command(self, ranks: Sequence[int], words: Sequence[str]) -> list[str]:
         """`velo run` with so many ranks on each host."""
@@ -207,10 +209,21 @@ def check_a_killed_rank(args: argparse.Namespace) -> None:
 
 def check_a_cut_cable(args: argparse.Namespace) -> None:
     """The ranks of both hosts end with an error, soon after the silence that was set."""
+    said = cut(args, SILENCE_MS)
+    assert "VELO_ERR_PEER_DEAD" in said, said
+
+
+def check_a_host_that_mpirun_loses(args: argparse.Namespace) -> None:
+    """It ends the job before any rank says something. Open MPI 5's then ends with 0."""
+    cut(args, "60000")
+
+
+def cut(args: argparse.Namespace, silence_ms: str) -> str:
+    """Cut the cable of a job that runs; it fails. What it says."""
     with hosts(args, delay_ms=1) as job:
         program = job.program("velo-mpi-kill")
         argv = job.command([2, 1], [*LOSES_HOSTS_SOON, program, "turn"])
-        env = {**os.environ, **job.env, "VELO_OFI_TIMEOUT_MS": SILENCE_MS}
+        env = {**os.environ, **job.env, "VELO_OFI_TIMEOUT_MS": silence_ms}
         with Path(args.log).open("w+") as log:
             process = job.machines.start(0, argv, env=env, stdout=log, stderr=log)
             wait_until(lambda: job.ranks_alive(0, program) == 2)
@@ -229,7 +242,7 @@ def check_a_cut_cable(args: argparse.Namespace) -> None:
             said = Path(args.log).read_text()
             print(f"velo run ends {time.monotonic() - begin:.1f} s after the cut:\n{said}")
         assert code != 0
-        assert "VELO_ERR_PEER_DEAD" in said, said
+        return said
 
 
 def check_a_wrong_secret(args: argparse.Namespace) -> None:
@@ -290,7 +303,8 @@ def nightly_sixty_four_ports(args: argparse.Namespace) -> None:
     kept the cores from those of another for 25 s (Linux 6.18 with autogroup).
     """
     sleep = ["--mca", "mtl_velo_sleep_polls", "10", "--mca", "btl_velo_sleep_polls", "10",
-             "--mca", "orte_leave_session_attached", "1"]  # fmt: skip
+             "--mca", "orte_leave_session_attached", "1", "--mca", "prte_leave_session_attached",
+             "1"]  # fmt: skip
     with hosts(args, 3) as job:
         said = job.passes(
             [11, 11, 10], *sleep, job.program("velo-mpi-mix"), "20", "65536", "1", "2",

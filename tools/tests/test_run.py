@@ -629,9 +629,33 @@ def test_components_of_open_mpi_5_are_not_for_4(
     assert "are for Open MPI 5.0.7, not for --mpi ompi4" in capfd.readouterr().err
 
 
-def test_open_mpi_5_has_its_ranks_on_one_host(
-    tree_5: Path, capfd: pytest.CaptureFixture[str]
+def test_ranks_of_open_mpi_5_on_other_hosts_get_a_network(
+    tree_5: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["--host", "203.0.113.1", "true"]
-    assert main(["run", "-n", "2", "--mtl", *words]) == EXIT_FAILED
-    assert "on one host" in capfd.readouterr().err
+    (tree_5 / "lib" / "velo" / "libvelo-ofi.so").touch()
+    monkeypatch.setenv("PRTE_MCA_plm_ssh_agent", "true")
+    main(["run", "-n", "2", "--print", "--host", "203.0.113.1", "true"])
+    shown, why = capfd.readouterr()
+    assert "over velo's matching layer" in why
+    assert "VELO_NETWORK=ofi" in shown
+    assert "-x VELO_OFI_SECRET" in shown
+    assert "--mca oob_tcp_keepalive_time 5" in shown
+    assert "--mca osc" not in shown  # It has no osc/pt2pt to fall back to.
+
+
+def test_open_mpi_5_reaches_hosts_by_a_command_of_its_own(
+    tree_5: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree_5 / "lib" / "velo" / "libvelo-ofi.so").touch()
+    (tree_5 / "libexec" / "velo").mkdir(parents=True)
+    asked = tree_5 / "libexec" / "velo" / "velo-info"
+    asked.write_text("#!/bin/sh\necho 1.0.0\n")
+    asked.chmod(0o755)
+    monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "false")  # Of 4.1.
+    line = ["run", "-n", "2", "--host", "far", "true"]
+    for words in (["--prtemca", "plm_ssh_agent"], ["--mca", "plm_rsh_agent"]):
+        assert main([*line[:3], *words, "echo by", *line[3:]]) == EXIT_FAILED
+        assert "host far has velo by far sh -c" in capfd.readouterr().err
+    monkeypatch.setenv("PRTE_MCA_plm_ssh_agent", "echo set")
+    assert main(line) == EXIT_FAILED
+    assert "host far has velo set far sh -c" in capfd.readouterr().err

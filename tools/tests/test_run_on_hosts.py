@@ -17,6 +17,7 @@ MPIRUN = """#!/bin/sh
 case "$1" in --version) echo "mpirun (Open MPI) 4.1.4"; exit;; esac
 printf '%s\\n' "$@"
 env | grep -E '^(VELO|FI)_' | sed 's/^/env /'
+[ -z "$FAKE_LEFT" ] || touch "$VELO_SHM_DIR/velo.$VELO_DOMAIN.0.1"
 exit ${FAKE_CODE:-0}
 """
 # Hosts that are not as they should be have names that say so.
@@ -235,6 +236,17 @@ def test_what_dead_ranks_leave_on_hosts_is_taken_away(
     cleaned = [line for line in asked(tree) if f"velo-clean --domain {domain}" in line]
     assert sorted(line.split()[0] for line in cleaned) == ["far", "farther"]
     assert all(f"VELO_SHM_DIR={tree}/shm" in line for line in cleaned)
+
+
+def test_a_job_whose_ranks_were_killed_did_not_go_well_whatever_mpirun_ends_with(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of Open MPI 5 ends with 0 if it loses a host."""
+    monkeypatch.setenv("FAKE_LEFT", "1")
+    with pytest.raises(VeloError, match="ranks of this host were killed"):
+        main_raises("run", "-n", "2", "--host", "far", "true")
+    assert not list((tree / "shm").iterdir())
+    assert "velo-clean" in asked(tree)[-1]
 
 
 def test_hosts_are_found_where_they_are_named(tree: Path) -> None:

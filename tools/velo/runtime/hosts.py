@@ -17,9 +17,17 @@ from velo.errors import UsageError, VeloError
 LISTS = {"H", "host"}
 FILES = {"hostfile", "machinefile", "default-hostfile"}
 # Files of hosts that schedulers name.
-FILE_VARIABLES = ("OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE")
+FILE_VARIABLES = ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
+                  "PBS_NODEFILE", "PE_HOSTFILE")  # fmt: skip
 COUNT_VARIABLES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
-AGENT = "plm_rsh_agent"
+# The command by which mpirun reaches hosts: its parameter, and the variable that sets that. Open
+# MPI 5 takes the option of 4.1, too, and not its variable.
+AGENT = {
+    "ompi4": (("plm_rsh_agent",), "OMPI_MCA_plm_rsh_agent"),
+    "ompi5": (("plm_ssh_agent", "plm_rsh_agent"), "PRTE_MCA_plm_ssh_agent"),
+}
+PARAMETERS = ("mca", "omca", "prtemca")
+"""Options that set a parameter, of Open MPI or of its runtime."""
 # Open MPI's own: the first that is there.
 AGENTS = "ssh : rsh"
 PATIENCE_S = 30.0
@@ -109,8 +117,11 @@ class Hosts(NamedTuple):
             return subprocess.CompletedProcess(words, UNREACHABLE, "", late)
 
 
-def find(options: Sequence[str], env: Mapping[str, str] = os.environ) -> Hosts | None:
-    """The other hosts that mpirun's options or a scheduler name; None: all ranks are here."""
+def find(
+    options: Sequence[str], env: Mapping[str, str] = os.environ, kind: str = "ompi4"
+) -> Hosts | None:
+    """The other hosts that the options of an Open MPI's mpirun or a scheduler name; None: all ranks
+    are here."""
     named = list(dict.fromkeys(_named(options, env)))
     others = [name for name in named if not is_here(name)]
     if not others and not any(int(env.get(name) or 0) > 1 for name in COUNT_VARIABLES):
@@ -119,7 +130,7 @@ def find(options: Sequence[str], env: Mapping[str, str] = os.environ) -> Hosts |
     by_scheduler = not _by_options(options)
     if by_scheduler:
         return Hosts([], [])
-    return Hosts(others, agent(options, env))
+    return Hosts(others, agent(options, env, kind))
 
 
 def is_here(name: str) -> bool:
@@ -150,9 +161,10 @@ def _is_own_address(address: str) -> bool:
     return True
 
 
-def agent(options: Sequence[str], env: Mapping[str, str]) -> list[str]:
+def agent(options: Sequence[str], env: Mapping[str, str], kind: str = "ompi4") -> list[str]:
     """What mpirun starts its daemons with."""
-    given = parameter(options, AGENT) or env.get(f"OMPI_MCA_{AGENT}") or AGENTS
+    names, variable = AGENT[kind]
+    given = parameter(options, names) or env.get(variable) or AGENTS
     for words in map(shlex.split, given.split(":")):
         if words and shutil.which(words[0]):
             return words
@@ -161,11 +173,12 @@ def agent(options: Sequence[str], env: Mapping[str, str]) -> list[str]:
     )
 
 
-def parameter(options: Sequence[str], name: str) -> str | None:
-    """The value that options give an MCA parameter."""
+def parameter(options: Sequence[str], names: Sequence[str]) -> str | None:
+    """The value that options give an MCA parameter of one of these names."""
     triples = zip(options, options[1:], options[2:], strict=False)
     return next(
-        (value for word, key, value in triples if word.lstrip("-") == "mca" and key == name), None
+        (value for word, key, value in triples if word.lstrip("-") in PARAMETERS and key in names),
+        None,
     )
 
 

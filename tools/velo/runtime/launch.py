@@ -28,6 +28,11 @@ END_GRACE_S = 10.0
 DEATH_BY_SIGNAL = 128
 # A shell makes one for each job.
 NEW_SECRET = "$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \\n')"
+# Open MPI 5's mpirun ends with 0 if it loses a host, and has killed all ranks then.
+KILLED = (
+    "mpirun ended with exit code 0, but ranks of this host were killed and left their ports; most "
+    "likely it has lost another host"
+)
 NO_USE = (
     "the program is no MPI program, or it is built for another MPI, and then each rank is a job of "
     "its own; build it with the mpicc of the Open MPI that velo is built for"
@@ -65,14 +70,17 @@ def complete(launch: Launch) -> int:
         launch.hosts.check()
     ports = watch.PortWatch(segment_folder(), launch.domain)
     code = DEATH_BY_SIGNAL
+    left = False
     try:
         code = start(launch, ports)
         used = ports.look() or not launch.must_use
     finally:
         ports.close()
-        remove_segments(launch.domain)
-        if launch.hosts and code != 0:
+        left = remove_segments(launch.domain)
+        if launch.hosts and (code != 0 or left):
             launch.hosts.clean(launch.domain)
+    if launch.hosts and code == 0 and left:
+        raise VeloError(KILLED)
     if not used and code == 0:
         raise UnusedError(f"no rank used velo: {launch.why_unused}")
     if not used and code < DEATH_BY_SIGNAL:
@@ -174,9 +182,11 @@ def segment_folder() -> Path:
     return Path(os.environ.get("VELO_SHM_DIR") or "/dev/shm")
 
 
-def remove_segments(domain: str) -> None:
-    """Take away what ranks left that were killed."""
+def remove_segments(domain: str) -> bool:
+    """Take away what ranks left that were killed; did any leave something?"""
     # The port's segment, and those that its other units add ("+rma").
-    for path in segment_folder().glob(f"velo.{domain}[.+]*"):
+    found = list(segment_folder().glob(f"velo.{domain}[.+]*"))
+    for path in found:
         with contextlib.suppress(OSError):
             path.unlink()
+    return bool(found)

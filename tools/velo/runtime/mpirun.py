@@ -45,7 +45,8 @@ OPEN_MPI_OPTIONS = Arity(one=frozenset(HOSTS | {
     "ompi-server", "output-filename", "output-proctable", "path", "personality", "ppr", "prefix",
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
-}), two=frozenset({"mca", "gmca", "omca", "pmca"}), hosts=frozenset(HOSTS))  # fmt: skip
+}), two=frozenset({"mca", "gmca", "omca", "pmca", "pmixmca", "prtemca"}),
+    hosts=frozenset(HOSTS))  # fmt: skip
 # A core for each rank; more ranks than cores.
 BOUND = ("--map-by", "core", "--bind-to", "core")
 UNBOUND = {
@@ -53,8 +54,8 @@ UNBOUND = {
     "ompi5": ("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
 }
 # Where one of these is set, ranks may be on nodes that we do not see.
-SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
-              "SLURM_JOB_ID")  # fmt: skip
+SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
+              "PBS_NODEFILE", "PE_HOSTFILE", "SLURM_JOB_ID")  # fmt: skip
 # The secret of a job's ports on several hosts, or a file with it.
 SECRETS = ("VELO_OFI_SECRET", "VELO_OFI_SECRET_FILE")
 SECRET_BYTES = 32
@@ -72,7 +73,7 @@ HOST_LOST = {
     "oob_tcp_keepalive_intvl": "2",
     "oob_tcp_keepalive_probes": "3",
 }
-# Dynamic windows over several hosts go by messages (adapters/openmpi/common/windows.c), and
+# Of 4.1: dynamic windows over several hosts go by messages (adapters/openmpi/common/windows.c), and
 # Debian's settings leave that component out.
 ONE_SIDED = {"osc": "^ucx"}
 
@@ -92,7 +93,7 @@ class Split(NamedTuple):
     def parameters(self) -> set[str]:
         """The MCA parameters that the options set."""
         pairs = zip(self.options, self.options[1:], strict=False)
-        return {name for option, name in pairs if option.lstrip("-") in ("mca", "omca")}
+        return {name for option, name in pairs if option.lstrip("-") in hosts.PARAMETERS}
 
 
 def split(arguments: Sequence[str], options: Arity = OPEN_MPI_OPTIONS) -> Split:
@@ -130,29 +131,33 @@ def plan(
     if kind == "ompi5":
         env |= quiet(mpirun)
     hidden: list[str] = []
-    others = hosts.find(job.options)
-    if others and kind == "ompi5":
-        raise VeloError("velo runs the ranks of Open MPI 5 on one host; several are for 4.1 alone")
+    others = hosts.find(job.options, kind=kind)
     if others:
         files = [folder / COMPONENTS[layer]]
         if layer == "mtl":
             files += network_files()
             hidden = cross_hosts(env)
         others = others._replace(files=files)
-        given = job.parameters | {name for name in ONE_SIDED if f"OMPI_MCA_{name}" in os.environ}
-        argv += [*parameters(HOST_LOST | ONE_SIDED, given), *exports(env, job.options)]
+        argv += [*across_hosts(job, kind), *exports(env, job.options)]
     argv += [*job.options, *job.program]
     must = must_use(ranks, layer, job)
     return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
 
 
-def serves_job(root: Path | None, arguments: Sequence[str]) -> bool:
-    """Do our components serve a job of Open MPI 5? Not where ranks may be on other hosts."""
+def across_hosts(job: Split, kind: str) -> list[str]:
+    """What mpirun is told of jobs on several hosts."""
+    chosen = HOST_LOST | (ONE_SIDED if kind == "ompi4" else {})
+    given = job.parameters | {name for name in ONE_SIDED if f"OMPI_MCA_{name}" in os.environ}
+    return parameters(chosen, given)
+
+
+def has_components(root: Path | None) -> bool:
+    """Do our components serve the Open MPI 5 that is there?"""
     try:
         find_mpirun("mtl", root, "ompi5")
     except VeloError:
         return False
-    return hosts.find(split(arguments).options) is None
+    return True
 
 
 def card() -> Path:

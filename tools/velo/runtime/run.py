@@ -37,8 +37,8 @@ def register(commands: Any) -> None:
         "dead and mpirun hangs for ten seconds, as Open MPI 4.1's may when a rank dies while "
         "others start: then the job is ended. Options that velo does not know go to mpirun, --host"
         " and --hostfile among them: then each host is first asked whether it has this velo, "
-        "through ssh or what the parameter plm_rsh_agent names, and the ranks get a network and a "
-        "secret of the job's own.",
+        "through ssh or what the parameter plm_rsh_agent names (of Open MPI 5: plm_ssh_agent), and "
+        "the ranks get a network and a secret of the job's own.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -126,9 +126,7 @@ def _plan(args: argparse.Namespace) -> "Launch":
     of_components = args.layer or not args.collectives
     some = which_mpi.OPEN_MPI if of_components else which_mpi.OPEN_MPI | which_mpi.MPICH_ABI
     choice = which_mpi.choose(args.arguments, root, some)
-    native = choice.kind == "ompi4" or (
-        choice.kind == "ompi5" and mpirun.serves_job(root, args.arguments)
-    )
+    native = choice.kind == "ompi4" or (choice.kind == "ompi5" and mpirun.has_components(root))
     launch = _plan_for(choice.kind, root, args)
     if not of_components:
         print(f"velo: {choice._replace(native=native)}", file=sys.stderr)
@@ -140,9 +138,7 @@ def _plan_for(kind: str, root: Path | None, args: argparse.Namespace) -> "Launch
     from velo.runtime import mpirun
 
     of_components = args.layer or not args.collectives
-    if kind == "ompi4" or (
-        kind == "ompi5" and (of_components or mpirun.serves_job(root, args.arguments))
-    ):
+    if kind == "ompi4" or (kind == "ompi5" and (of_components or mpirun.has_components(root))):
         return mpirun.plan(
             args.ranks, args.layer or "mtl", args.arguments, args.collectives, root, kind
         )
