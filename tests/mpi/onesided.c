@@ -194,8 +194,8 @@ static void update_neighbour(int to, MPI_Aint base, MPI_Win window)
 }
 
 /* osc/rdma leaves the table of a window's regions where all ranks of a node read it, and moves what
- * stands in it while they do. */
-static void come_and_go(bool is_exclusive)
+ * stands in it while they do, unless they take turns. */
+static void come_and_go(bool is_exclusive, bool in_turns)
 {
     enum { ROUNDS = 300 };
     char *pool = aligned_alloc(4096, (size_t)REGIONS * REGION_BYTES), *own;
@@ -216,11 +216,15 @@ static void come_and_go(bool is_exclusive)
         int other = (i * 7 + rank) % (REGIONS - 1), to = (rank + 1) % ranks;
         char *comes = region(pool, other < STAYS ? other : other + 1);
         MPI_Win_attach(window, comes, REGION_BYTES / 2);
+        if (in_turns)
+            MPI_Barrier(MPI_COMM_WORLD);
         if (is_exclusive)
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, window);
         update_neighbour(to, bases[to], window);
         if (is_exclusive)
             MPI_Win_unlock(to, window);
+        if (in_turns)
+            MPI_Barrier(MPI_COMM_WORLD);
         MPI_Win_detach(window, comes);
     }
     if (!is_exclusive)
@@ -237,7 +241,13 @@ static void come_and_go(bool is_exclusive)
 
 TEST(memory_that_stays_attached_is_reached_while_other_memory_comes_and_goes, 4)
 {
-    come_and_go(false);
+    come_and_go(false, false);
 }
 
-TEST(memory_that_stays_attached_is_reached_under_exclusive_locks, 4) { come_and_go(true); }
+TEST(memory_that_stays_attached_is_reached_under_exclusive_locks, 4) { come_and_go(true, false); }
+
+TEST(memory_that_stays_attached_is_reached_between_changes, 4)
+{
+    come_and_go(false, true);
+    come_and_go(true, true);
+}
