@@ -40,9 +40,16 @@ bool wait_join_barrier(void);
 void wait_barrier_all(void);
 /** A socket that receives a byte when a sender rings the doorbell of this generation, for a
  * receiver that sleeps on descriptors. The kernel keeps its name until the process ends. -1 with
- * errno. */
+ * errno.
+ *
+ * Each port has its own. One for all ports of a process would not do: its byte would go to
+ * whichever thread looks first, and the descriptor of one port (velo_port_fd()) would show what
+ * another one got. The name is abstract, so it leaves nothing behind, and belongs to one network
+ * namespace: a sender in another one cannot ring. */
 int wait_doorbell_open(uint32_t generation);
-/** Ring that socket. Without effect if there is none. */
+/** Ring that socket. Without effect if there is none. From a socket for this one ring: bytes that
+ * stopped receivers leave unread count against the socket that sent them, and once it may send no
+ * more, others would not be woken. */
 void wait_doorbell_ring(uint32_t generation);
 /** Make sure that this socket, of that generation, is readable, without a descriptor more. */
 void wait_doorbell_ring_own(int fd, uint32_t generation);
