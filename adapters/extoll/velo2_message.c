@@ -28,7 +28,7 @@ struct seen {
 /* False: nobody sends such a message with this library. */
 static bool see(const struct velo_msg *msg, struct seen *seen)
 {
-    struct velo2_trailer trailer = {msg->len_bytes, 0};
+    struct velo2_trailer trailer = {(unsigned)msg->len_bytes, 0};
     if (msg->len_bytes == VELO2_TYPED_BYTES)
         memcpy(&trailer, (const char *)msg->data + VELO2_MTU, sizeof trailer);
     *seen = (struct seen){msg->data, trailer.len_bytes, msg->source, msg->tag,
@@ -247,7 +247,7 @@ static inline __attribute__((always_inline)) velo2_ret_t receive(struct velo2_co
     int status = timeout_ns ? velo_recv(context->port, wanted->buf, max, &msg, timeout_ns)
                             : velo_try_recv(context->port, wanted->buf, max, &msg);
     if (likely(status == VELO_OK)) {
-        tell(wanted, msg.len_bytes, msg.source, msg.tag, 0);
+        tell(wanted, (uint32_t)msg.len_bytes, msg.source, msg.tag, 0);
         return VELO2_RET_SUCCESS;
     }
     if (status == VELO_ERR_TOO_BIG)

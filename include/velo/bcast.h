@@ -79,11 +79,11 @@ struct velo_bcast_attr {
     /** Messages that the ring holds: a power of two, 8 to 16384. Default 256. */
     uint32_t depth_slots;
     /** Longest message in bytes: 1 to VELO_BCAST_MSG_BYTES_MAX. Default 4096. */
-    uint32_t msg_bytes_max;
+    size_t msg_bytes_max;
     /** Bytes for messages above VELO_BCAST_INLINE_BYTES: a power of two, at least twice
      * msg_bytes_max, at most 1 GiB. Default: the least power of two that holds four of the longest
      * messages, and 64 KiB at least. */
-    uint32_t data_bytes;
+    size_t data_bytes;
     /** Readers that may have joined at once: 1 to VELO_BCAST_READERS_MAX. Default 64. */
     uint32_t readers_max;
     /** Name of the group whose members may join too. NULL: this user only. */

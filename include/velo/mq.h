@@ -99,19 +99,19 @@ struct velo_mq_attr {
     size_t size_bytes;
     /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 48.
      *  $VELO_MQ_EAGER_BYTES. */
-    uint32_t eager_bytes;
+    size_t eager_bytes;
     /** From this length on the data is fetched by RMA get, if it is not eager. Default: over
      * hardware 8 KiB; from a port that a transport reaches, if the transport can fetch, 16 KiB;
      * else from 1 MiB on, where that was measured to be faster. $VELO_MQ_GET_BYTES. */
-    uint64_t get_bytes;
+    size_t get_bytes;
     /** Bound for messages nobody has asked for yet, headers included. A sender whose messages do
      * not fit is pushed back, unless a receive or a probe waits for a message that it may have
      * sent. Default: 64 MiB. $VELO_MQ_UNEXPECTED_BYTES. */
-    uint64_t unexpected_bytes;
+    size_t unexpected_bytes;
     /** Limit for these messages while a receive or a probe waits; past it, the receive or probe
      *  fails with VELO_ERR_NO_MEMORY. Default: 16 times the bound.
      *  $VELO_MQ_UNEXPECTED_LIMIT_BYTES. */
-    uint64_t unexpected_limit_bytes;
+    size_t unexpected_limit_bytes;
     /** enum velo_mq_path. $VELO_MQ_PATH (auto, copy, get). */
     int path;
 };
@@ -133,20 +133,22 @@ struct velo_mq_request {
     velo_mq_done_fn done; /**< Called when done; may be NULL. */
     void *user;           /**< Not looked at. */
     /* The outcome. */
-    int status;         /**< VELO_AGAIN while under way; then VELO_OK or an error. */
-    velo_id_t source;   /**< Receive: the port that sent it. */
-    uint64_t match;     /**< Receive: the match bits of the message. */
-    size_t len_bytes;   /**< Bytes sent, or received into the buffer; of a receive, so far. */
-    size_t total_bytes; /**< Receive: length of the message; above len_bytes it was truncated. */
+    int status;           /**< VELO_AGAIN while under way; then VELO_OK or an error. */
+    velo_id_t source;     /**< Receive: the port that sent it. */
+    uint64_t match;       /**< Receive: the match bits of the message. */
+    size_t len_bytes;     /**< Bytes sent, or received into the buffer; of a receive, so far. */
+    size_t total_bytes;   /**< Receive: length of the message; above len_bytes it was truncated. */
+    uint64_t reserved[2]; /**< Room for members of later releases. Not written; needs no value. */
     /* The library's. */
-    uint64_t private_[16]; /**< Not to be touched. */
+    uint64_t private_[24]; /**< Not to be touched. */
 };
 
 /** The message that a probe found. */
 struct velo_mq_info {
-    velo_id_t source; /**< The port that sent it. */
-    uint64_t match;   /**< Its match bits. */
-    size_t len_bytes; /**< Its length. */
+    velo_id_t source;     /**< The port that sent it. */
+    uint64_t match;       /**< Its match bits. */
+    size_t len_bytes;     /**< Its length. */
+    uint64_t reserved[2]; /**< Room for members of later releases. Not written. */
 };
 
 /** The message that velo_mq_try_probe_in() found. */
@@ -154,6 +156,7 @@ struct velo_mq_found {
     struct velo_mq_info info; /**< As of velo_mq_try_probe(). */
     uint32_t flags;           /**< VELO_MQ_COOKIE: it has one. */
     uint64_t cookie;          /**< The cookie. */
+    uint64_t reserved[2];     /**< Room for members of later releases. Not written. */
 };
 
 /** Counts of a queue since it was opened. */
@@ -204,7 +207,7 @@ VELO_API int velo_mq_open(struct velo_port *port, struct velo_rma *rma,
  * @path cold
  * @see velo_port_open, velo_mq_open
  */
-VELO_API uint32_t velo_mq_ring_bytes(uint32_t peers);
+VELO_API size_t velo_mq_ring_bytes(uint32_t peers);
 
 /**
  * Close the queues. Requests still under way end with VELO_ERR_CANCELLED; messages that were sent

@@ -120,14 +120,15 @@ enum velo_rma_operation {
 
 /** One notification. */
 struct velo_rma_notification {
-    uint8_t class_;     /**< enum velo_rma_class. */
-    uint8_t op;         /**< enum velo_rma_operation. */
-    int16_t status;     /**< VELO_OK, or the error of the operation (class ERROR). */
-    velo_id_t peer;     /**< The other side. */
-    uint64_t len_bytes; /**< Bytes moved. */
-    uint64_t address;   /**< At the requester the local address; at responder and completer the
-                             address in its own memory that was read or written. */
-    uint64_t cookie;    /**< The word given with the operation. */
+    uint8_t class_;    /**< enum velo_rma_class. */
+    uint8_t op;        /**< enum velo_rma_operation. */
+    int16_t status;    /**< VELO_OK, or the error of the operation (class ERROR). */
+    velo_id_t peer;    /**< The other side. */
+    size_t len_bytes;  /**< Bytes moved. */
+    uint64_t address;  /**< At the requester the local address; at responder and completer the
+                            address in its own memory that was read or written. */
+    uint64_t cookie;   /**< The word given with the operation. */
+    uint64_t reserved; /**< Room for a member of later releases. 0. */
 };
 
 /** Counts of a velo_rma since it was opened. */
@@ -148,14 +149,14 @@ struct velo_rma_counters {
 /** One piece of a list operation. The list stays the caller's, and unchanged until the operation is
  *  done. */
 struct velo_rma_piece {
-    void *local;        /**< Local memory; only read by a put. */
-    uint64_t offset;    /**< From the remote place of the call [bytes]. */
-    uint64_t len_bytes; /**< Length. */
+    void *local;      /**< Local memory; only read by a put. */
+    uint64_t offset;  /**< From the remote place of the call [bytes]. */
+    size_t len_bytes; /**< Length. */
 };
 
 /** A block pattern: count blocks of block_bytes, each side with a stride of its own. */
 struct velo_rma_stride {
-    uint64_t block_bytes;         /**< Length of one block. */
+    size_t block_bytes;           /**< Length of one block. */
     uint64_t count;               /**< Number of blocks. */
     uint64_t local_stride_bytes;  /**< From the start of one block to the next in local memory. */
     uint64_t remote_stride_bytes; /**< The same in the remote registration. */

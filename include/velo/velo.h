@@ -36,6 +36,10 @@
  * call ends with VELO_TIMEOUT, and nothing has happened. Calls that wait for a peer to open tell
  * more: VELO_ERR_NO_PEER if nobody was there, VELO_TIMEOUT if somebody may be and did not answer.
  *
+ * Lengths of memory in bytes are size_t. Counters, and offsets into another process's memory, are
+ * uint64_t: they may be larger than a length of ours. Numbers of things that have a small limit are
+ * uint32_t, or int where the call returns such a number.
+ *
  * Every function returns VELO_OK (0) or a negative enum velo_status; calls that count something
  * return the number instead of VELO_OK. VELO_AGAIN and VELO_TIMEOUT are outcomes, not failures.
  * After a failure on a cold path velo_last_error() holds a sentence that says what happened and
@@ -131,7 +135,7 @@ struct velo_port_attr {
     uint32_t depth_slots;
     /** Bytes for long messages in each sender's ring: a power of two, 16 KiB to 16 MiB. Default 64
      * KiB. */
-    uint32_t data_bytes;
+    size_t data_bytes;
     /** Senders that may be connected at once: 1 to VELO_CONNS_MAX. Default 1024. */
     uint32_t conns_max;
     /** Name of the group whose members may connect too. NULL: this user only. */
@@ -165,10 +169,12 @@ enum velo_port_flag {
 /** A message as it was received. */
 struct velo_msg {
     const void *data;    /**< Payload. In place: valid until velo_release(). */
-    uint32_t len_bytes;  /**< Payload length. */
-    uint8_t tag;         /**< The sender's tag. */
+    size_t len_bytes;    /**< Payload length. */
     velo_id_t source;    /**< Port that sent it; taken from the connection, not from the message. */
     uint32_t generation; /**< Generation of that port: see velo_port_generation(). */
+    void *user;          /**< What velo_source_set_user() set for that port; NULL: nothing yet. */
+    uint8_t tag;         /**< The sender's tag. */
+    uint64_t reserved;   /**< Room for members of later releases. Not written; needs no value. */
 };
 
 /** Counts of a port since it was opened. */
@@ -748,6 +754,26 @@ VELO_API int velo_defer(struct velo_port *port);
  * @see velo_defer
  */
 VELO_API int velo_resume(struct velo_port *port);
+
+/**
+ * Keep a pointer for the port that sent a message: the messages that come from it carry the pointer
+ * as `user`. So a receiver finds what it knows of a sender without a table.
+ *
+ * The pointer stands with all connections of that port, one generation of it, also those that it
+ * makes later while one of them is left. The departures that the receiving port tells
+ * (VELO_PORT_DEPARTURES) carry it, too: behind the last one nobody holds it any more.
+ *
+ * @param port  The receiving port.
+ * @param msg   A message, or a departure, from the source: its source and generation are looked at.
+ * @param user  The pointer; NULL takes it away. Not looked at.
+ * @retval VELO_OK           Set; messages received from now on carry it.
+ * @retval VELO_ERR_ARG      port or msg is NULL.
+ * @retval VELO_ERR_NO_PEER  The source has no connection to the port, or none any more.
+ * @thread One thread at a time per port.
+ * @path cold
+ * @see velo_recv, velo_peek
+ */
+VELO_API int velo_source_set_user(struct velo_port *port, const struct velo_msg *msg, void *user);
 
 /**
  * Does the peer of a connection still take messages? A system call: for programs that wait for an

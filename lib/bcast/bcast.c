@@ -90,11 +90,12 @@ int bcast_attr(struct velo_bcast_attr *attr, const struct velo_bcast_attr *given
         return velo_fail(VELO_ERR_ARG, "readers_max is %u; give 1 to %u", attr->readers_max,
                          VELO_BCAST_READERS_MAX);
     if (!sizes_fit(attr->depth_slots, attr->msg_bytes_max, attr->data_bytes))
-        return velo_fail(VELO_ERR_ARG,
-                         "depth_slots %u, msg_bytes_max %u and data_bytes %u: give a power of two "
-                         "from 8 to 16384, 1 to 256 MiB, and a power of two that is at least twice "
-                         "msg_bytes_max and 1024",
-                         attr->depth_slots, attr->msg_bytes_max, attr->data_bytes);
+        return velo_fail(
+            VELO_ERR_ARG,
+            "depth_slots %u, msg_bytes_max %zu and data_bytes %zu: give a power of two "
+            "from 8 to 16384, 1 to 256 MiB, and a power of two that is at least twice "
+            "msg_bytes_max and 1024",
+            attr->depth_slots, attr->msg_bytes_max, attr->data_bytes);
     return bcast_domain(domain, attr->domain, attr->group);
 }
 
@@ -139,7 +140,7 @@ static int map_create(struct bcast_map *map, const struct velo_bcast_attr *attr)
 {
     map->depth = attr->depth_slots;
     map->data_bytes = attr->data_bytes;
-    map->msg_bytes_max = attr->msg_bytes_max;
+    map->msg_bytes_max = (uint32_t)attr->msg_bytes_max;
     map->drops = attr->flags & VELO_BCAST_DROP;
     int status = seg_allocate_at(map->segment, control_at(map->segment),
                                  control_bytes() + messages_bytes(map));
@@ -151,8 +152,8 @@ static int map_create(struct bcast_map *map, const struct velo_bcast_attr *attr)
     struct bcast_control *control = map->control;
     control->depth_slots = attr->depth_slots;
     control->flags = attr->flags;
-    control->msg_bytes_max = attr->msg_bytes_max;
-    control->data_bytes = attr->data_bytes;
+    control->msg_bytes_max = (uint32_t)attr->msg_bytes_max;
+    control->data_bytes = (uint32_t)attr->data_bytes;
     for (uint64_t i = 0; i < map->depth; i++)
         map->slots[i].header = i + 1;
     control->tail = map->depth;

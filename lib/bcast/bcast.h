@@ -119,6 +119,11 @@ struct velo_bcast_reader {
     uint64_t next; /* Number of the next message. */
     uint64_t missed;
     uint64_t entry; /* What the table says of us. */
+    struct {
+        velo_id_t id;
+        uint32_t generation;
+        void *user; /* None. */
+    } from;         /* The ring, as messages have it: struct velo_msg from `source` on. */
     uint32_t index;
     uint32_t idle_polls;
     int64_t spin_max_ns;

@@ -80,6 +80,8 @@ static int take_place(struct velo_bcast_reader *reader)
     }
     reader->place = &map->control->places[reader->index];
     reader->entry = entry_pack(ENTRY_READY, 0, generation);
+    reader->from.id = map->id;
+    reader->from.generation = map->segment->generation;
     /* The writer takes this for the count until it has the next one. */
     order_publish_read(&reader->place->consumed, order_read_tail(&map->control->tail));
     order_publish_entry(&map->segment->entries[reader->index], reader->entry);
@@ -251,6 +253,11 @@ hot_inline bool is_whole(const struct velo_bcast_reader *reader, const struct fo
            order_read_overwritten(&map->control->overwritten) <= found->position + map->data_bytes;
 }
 
+_Static_assert(offsetof(struct velo_msg, generation) == offsetof(struct velo_msg, source) + 4 &&
+                   offsetof(struct velo_msg, user) == offsetof(struct velo_msg, source) + 8 &&
+                   sizeof((struct velo_bcast_reader *)0)->from == 16,
+               "a message is handed out with its source in one piece");
+
 hot_inline void fill(const struct velo_bcast_reader *reader, const struct found *found,
                      const void *data, struct velo_msg *msg)
 {
@@ -259,8 +266,8 @@ hot_inline void fill(const struct velo_bcast_reader *reader, const struct found 
     msg->data = data;
     msg->len_bytes = found->len_bytes;
     msg->tag = found->tag;
-    msg->source = reader->map.id;
-    msg->generation = reader->map.segment->generation;
+    /* Source, generation and user (none) in one piece: see the assertions. */
+    memcpy((char *)msg + offsetof(struct velo_msg, source), &reader->from, sizeof reader->from);
 }
 
 hot_inline void advance(struct velo_bcast_reader *reader)

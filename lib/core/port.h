@@ -45,6 +45,7 @@ struct velo_port {
     uint32_t interrupted;     /* The wait has to end. */
     bool tells_departures;    /* VELO_PORT_DEPARTURES. */
     struct ring_rx *departed; /* Rings whose end is still to be told, the earliest first. */
+    bool has_users;           /* velo_source_set_user() was called. */
     bool promote;             /* Poll busy rings, rather than let them ring each time. */
     int64_t spin_ns;
     int64_t spin_max_ns;

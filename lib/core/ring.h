@@ -363,8 +363,9 @@ struct ring_rx {
     uint64_t constant; /* The bits of `expect` that are the same in all headers. */
     bool is_by_line;   /* As the sender's. */
     struct seg_ring *shared;
-    velo_id_t source; /* With `generation`, one word: a message is handed out with both. */
+    velo_id_t source; /* With the two behind it, 16 bytes: a message is handed out with them. */
     uint32_t generation;
+    void *user; /* Of the source; see velo_source_set_user(). */
     uint64_t order; /* See tx_order of seg_ring. */
     uint32_t index;
     enum rx_mode mode;

@@ -87,6 +87,39 @@ static bool is_behind(const struct velo_port *port, const struct ring_rx *rx)
     return false;
 }
 
+static bool is_from(const struct ring_rx *rx, velo_id_t source, uint32_t generation)
+{
+    return rx->mode != RX_ABSENT && rx->source == source && rx->generation == generation;
+}
+
+/* What the other connections of a source carry. */
+static void *user_of(const struct velo_port *port, const struct ring_rx *rx)
+{
+    for (uint32_t i = 0; port->has_users && i < port->shape.conns_max; i++)
+        if (i != rx->index && is_from(&port->rings[i], rx->source, rx->generation))
+            return port->rings[i].user;
+    return NULL;
+}
+
+int velo_source_set_user(struct velo_port *port, const struct velo_msg *msg, void *user)
+{
+    GUARD(port, "port");
+    if (!port || !msg)
+        return velo_fail(VELO_ERR_ARG, "port or msg is NULL");
+    int status = VELO_ERR_NO_PEER;
+    for (uint32_t i = 0; i < port->shape.conns_max; i++) {
+        struct ring_rx *rx = &port->rings[i];
+        if (!is_from(rx, msg->source, msg->generation))
+            continue;
+        rx->user = user;
+        port->has_users = true;
+        status = VELO_OK;
+    }
+    return status ? velo_fail(status, "port %u.%u has no connection to this port any more",
+                              VELO_ID_NODE(msg->source), VELO_ID_VPID(msg->source))
+                  : VELO_OK;
+}
+
 static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
 {
     struct ring_rx *rx = &port->rings[index];
@@ -94,6 +127,7 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     rx->index = index;
     rx->source = entry_source(entry);
     rx->generation = entry_generation(entry);
+    rx->user = user_of(port, rx);
     rx->cell_mask = ring_at_line(port->shape.depth_slots) - 1;
     rx->is_by_line = order_counter(&rx->shared->tx_by_line) != 0;
     rx->order = order_counter(&rx->shared->tx_order);

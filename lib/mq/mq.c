@@ -20,8 +20,8 @@
 #define LIMIT_BOUNDS 16
 
 /* Data of a peer's ring, and of all rings of a port. */
-#define RING_BYTES_LEAST (UINT32_C(64) << 10)
-#define RING_BYTES_MOST (UINT32_C(256) << 10)
+#define RING_BYTES_LEAST ((size_t)64 << 10)
+#define RING_BYTES_MOST ((size_t)256 << 10)
 #define RINGS_BYTES (UINT64_C(4) << 20)
 
 /* Empty polls between two looks at the clock. */
@@ -150,9 +150,9 @@ static int open_space(struct space *space)
     return VELO_OK;
 }
 
-uint32_t velo_mq_ring_bytes(uint32_t peers)
+size_t velo_mq_ring_bytes(uint32_t peers)
 {
-    uint32_t len_bytes = RING_BYTES_MOST;
+    size_t len_bytes = RING_BYTES_MOST;
     while (len_bytes > RING_BYTES_LEAST && (uint64_t)len_bytes * peers > RINGS_BYTES)
         len_bytes /= 2;
     return len_bytes;

@@ -368,12 +368,12 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
         if (!mq_wire_read(msg, &eager, sizeof eager))
             return false;
         arrival->match = eager.match;
-        arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof eager;
+        arrival->len_bytes = (uint32_t)(msg->len_bytes - sizeof eager);
         arrival->total_bytes = arrival->len_bytes;
         return true;
     case MQ_WIRE_EAGER_APART:
         arrival->kind = MQ_WIRE_EAGER;
-        arrival->len_bytes = msg->len_bytes;
+        arrival->len_bytes = (uint32_t)msg->len_bytes;
         arrival->total_bytes = arrival->len_bytes;
         return port_held_word(mq->port, &arrival->match);
     case MQ_WIRE_SYNC:
@@ -381,7 +381,7 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
             return false;
         arrival->match = sync.match;
         arrival->sender_id = sync.sender_id;
-        arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof sync;
+        arrival->len_bytes = (uint32_t)(msg->len_bytes - sizeof sync);
         arrival->total_bytes = arrival->len_bytes;
         return true;
     default:
@@ -392,7 +392,7 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
         arrival->total_bytes = rts.len_bytes;
         arrival->key = rts.key;
         arrival->address = rts.address;
-        arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof rts;
+        arrival->len_bytes = (uint32_t)(msg->len_bytes - sizeof rts);
         return true;
     }
 }

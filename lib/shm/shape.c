@@ -3,11 +3,11 @@
 
 #include "../base/error.h"
 
-static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
+static bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
+int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, size_t data_bytes,
                    uint32_t conns_max)
 {
     if (!is_power_of_two(depth_slots) || depth_slots < 8 || depth_slots > 16384)
@@ -15,11 +15,12 @@ int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_
                          depth_slots);
     if (!is_power_of_two(data_bytes) || data_bytes < 16384 || data_bytes > (16u << 20))
         return velo_fail(VELO_ERR_ARG,
-                         "data_bytes is %u; give a power of two from 16 KiB to 16 MiB", data_bytes);
+                         "data_bytes is %zu; give a power of two from 16 KiB to 16 MiB",
+                         data_bytes);
     if (conns_max < 1 || conns_max > VELO_CONNS_MAX)
         return velo_fail(VELO_ERR_ARG, "conns_max is %u; give 1 to %u", conns_max, VELO_CONNS_MAX);
     shape->depth_slots = depth_slots;
-    shape->data_bytes = data_bytes;
+    shape->data_bytes = (uint32_t)data_bytes;
     shape->conns_max = conns_max;
     shape->table_bytes = round_up((size_t)conns_max * sizeof(uint64_t), SEG_HEADER_BYTES);
     shape->ring_bytes =

@@ -190,3 +190,55 @@ TEST(many_departures_at_once_are_all_told)
     }
     CHECK_OK(velo_port_close(port));
 }
+
+static void expect_user(struct velo_port *port, uint64_t seed, struct velo_msg *msg,
+                        const void *user)
+{
+    char buf[64];
+
+    CHECK_OK(velo_recv(port, buf, sizeof(buf), msg, TEST_PATIENCE_NS));
+    message_check(msg, 8, seed, VELO_ID(0, 1));
+    CHECK(msg->user == user);
+}
+
+/* All connections of a port carry the pointer, those of its next generation none. */
+TEST(a_receiver_finds_its_own_state_of_a_sender_in_the_message)
+{
+    struct velo_port *port = open_telling(0, 0), *other = port_open(2);
+    struct velo_msg msg = {0}, gone = {0};
+    int state = 0, others_state = 0;
+
+    CHECK_FAILS(velo_source_set_user(NULL, &msg, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_source_set_user(port, NULL, NULL), VELO_ERR_ARG, "NULL");
+    message_send(port_connect(other, VELO_ID(0, 0)), 8, 1);
+    CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS));
+    CHECK(msg.user == NULL);
+    CHECK_OK(velo_source_set_user(port, &msg, &others_state));
+    CHECK_OK(velo_release(port));
+    for (int round = 0; round < 2; round++) {
+        struct velo_port *sender = port_open(1);
+        struct velo_conn *first = port_connect(sender, VELO_ID(0, 0));
+
+        message_send(first, 8, 1);
+        expect_user(port, 1, &msg, NULL);
+        CHECK_OK(velo_source_set_user(port, &msg, &state));
+        message_send(first, 8, 2);
+        expect_user(port, 2, &msg, &state);
+        struct velo_conn *second = port_connect(sender, VELO_ID(0, 0));
+        message_send(second, 8, 3);
+        expect_user(port, 3, &msg, &state);
+        CHECK_OK(velo_disconnect(first));
+        CHECK_STATUS(velo_recv(port, NULL, 0, &gone, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED);
+        CHECK(gone.user == &state);
+        message_send(second, 8, 4);
+        expect_user(port, 4, &msg, &state);
+        CHECK_OK(velo_port_close(sender));
+        CHECK_STATUS(velo_recv(port, NULL, 0, &gone, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED);
+        CHECK(gone.user == &state);
+        CHECK_FAILS(velo_source_set_user(port, &msg, &state), VELO_ERR_NO_PEER, "0.1");
+    }
+    CHECK_OK(velo_port_close(other));
+    CHECK_STATUS(velo_recv(port, NULL, 0, &gone, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED);
+    CHECK(gone.user == &others_state);
+    CHECK_OK(velo_port_close(port));
+}

@@ -228,6 +228,12 @@ TEST(structs_of_other_releases_are_understood)
 
     CHECK_OK(velo_port_open(&older, &port));
     CHECK_EQ(velo_port_id(port), VELO_ID(0, 7));
+    CHECK_OK(velo_port_close(port));
+    /* The attributes as they were before linger_ns. */
+    older = (struct velo_port_attr){.size_bytes = offsetof(struct velo_port_attr, linger_ns),
+                                    .vpid = 7,
+                                    .linger_ns = -5}; /* Not read. */
+    CHECK_OK(velo_port_open(&older, &port));
     memset(&counters, 0xff, sizeof(counters));
     CHECK_OK(velo_port_counters(port, &counters.known, sizeof(counters)));
     CHECK(counters.known.rx_msgs == 0 && counters.later[0] == 0 && counters.later[1] == 0);
@@ -241,6 +247,33 @@ TEST(structs_of_other_releases_are_understood)
     CHECK_OK(velo_port_close(port));
     newer.later = 1; /* Asks for something. */
     CHECK_FAILS(velo_port_open(&newer.known, &port), VELO_ERR_ARG, "does not know");
+}
+
+/* A program that was built with a release before had memory for fewer members: the library writes
+ * nothing behind those that it has always written. */
+TEST(the_room_for_later_members_of_a_message_is_not_written)
+{
+    struct velo_port *port = port_open(VELO_VPID_ANY);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    struct velo_msg msg;
+    char buf[300];
+
+    for (int round = 0; round < 4; round++) {
+        size_t len_bytes = round % 2 ? sizeof(buf) : 8;
+
+        message_send(conn, len_bytes, 1);
+        memset(&msg, 0xa5, sizeof(msg));
+        if (round < 2) {
+            CHECK_OK(velo_recv(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
+        } else {
+            CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS));
+            CHECK_OK(velo_release(port));
+        }
+        CHECK_EQ(msg.len_bytes, len_bytes);
+        CHECK(msg.user == NULL);
+        CHECK_EQ(msg.reserved, UINT64_C(0xa5a5a5a5a5a5a5a5));
+    }
+    CHECK_OK(velo_port_close(port));
 }
 
 TEST(every_status_has_a_name_and_a_meaning)

@@ -57,26 +57,26 @@ MEASURE void cpp_reserve(velo::Connection &conn)
     check(conn.commit(8, 1).has_value());
 }
 
-MEASURE uint32_t c_recv(velo_port *port, Buffer &buf)
+MEASURE std::size_t c_recv(velo_port *port, Buffer &buf)
 {
     velo_msg msg;
     check(velo_recv(port, buf.data(), buf.size(), &msg, VELO_FOREVER) == VELO_OK);
     return msg.len_bytes;
 }
-MEASURE uint32_t cpp_recv(velo::Port &port, Buffer &buf)
+MEASURE std::size_t cpp_recv(velo::Port &port, Buffer &buf)
 {
     const auto msg = port.recv(buf, velo::forever);
     check(msg.has_value());
     return msg->len_bytes;
 }
 
-MEASURE uint32_t c_try_recv(velo_port *port, Buffer &buf)
+MEASURE std::size_t c_try_recv(velo_port *port, Buffer &buf)
 {
     velo_msg msg;
     check(velo_try_recv(port, buf.data(), buf.size(), &msg) == VELO_OK);
     return msg.len_bytes;
 }
-MEASURE uint32_t cpp_try_recv(velo::Port &port, Buffer &buf)
+MEASURE std::size_t cpp_try_recv(velo::Port &port, Buffer &buf)
 {
     const auto msg = port.try_recv(buf);
     check(msg.has_value());

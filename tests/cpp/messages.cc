@@ -237,6 +237,24 @@ TEST(cpp_connecting_fails_with_the_reason)
     CHECK_IS(velo::Port::open(attr), Status::arg);
 }
 
+TEST(cpp_a_message_carries_what_is_kept_for_its_source)
+{
+    velo::Port port = open_port(1);
+    velo::Connection conn = connect_to(port, port.id());
+    int state = 0;
+
+    CHECK_GOOD(conn.try_send({}));
+    {
+        auto message = port.peek(patience);
+        CHECK_GOOD(message);
+        CHECK(message->user() == nullptr);
+        CHECK_GOOD(port.set_user(*message, &state));
+    }
+    CHECK_GOOD(conn.try_send({}));
+    CHECK(port.recv({}, patience)->user == &state);
+    CHECK_IS(port.set_user(velo_msg{}, &state), Status::no_peer);
+}
+
 TEST(cpp_a_departure_names_the_sender_that_has_gone)
 {
     velo::Port port = open_port(1, VELO_PORT_DEPARTURES), sender = open_port(2);

@@ -194,7 +194,7 @@ static void look_at(struct world *w, const struct velo_msg *msg)
 {
     struct honest_message m;
     if (msg->len_bytes > MAX_BYTES)
-        fail("a message of %u bytes, longer than any that can be sent", msg->len_bytes);
+        fail("a message of %zu bytes, longer than any that can be sent", msg->len_bytes);
     volatile uint8_t sum = 0;
     for (uint32_t i = 0; i < msg->len_bytes; i++)
         sum = (uint8_t)(sum + ((const uint8_t *)msg->data)[i]);
@@ -226,11 +226,11 @@ static int receive(struct world *w, size_t cap_bytes, int64_t timeout_ns)
     }
     if (status == VELO_OK) {
         if (msg.data != buf || msg.len_bytes > cap_bytes)
-            fail("%u bytes received into %zu", msg.len_bytes, cap_bytes);
+            fail("%zu bytes received into %zu", msg.len_bytes, cap_bytes);
         look_at(w, &msg);
     } else if (status == VELO_ERR_TOO_BIG) {
         if (msg.len_bytes <= cap_bytes || msg.len_bytes > MAX_BYTES)
-            fail("VELO_ERR_TOO_BIG: %u bytes for %zu", msg.len_bytes, cap_bytes);
+            fail("VELO_ERR_TOO_BIG: %zu bytes for %zu", msg.len_bytes, cap_bytes);
         w->tally->too_big++;
     } else if (status != nothing) {
         fail("receive: %s", velo_strerror(status));
@@ -250,13 +250,13 @@ static void check_place(const struct world *w, const struct velo_msg *msg)
         fail("a message lies outside of all rings, at %zu", at);
     size_t in_ring = (at - rings_at) % RING_BYTES;
     if (in_ring < sizeof(struct seg_ring) || in_ring + msg->len_bytes > RING_BYTES - SEG_ALIGN)
-        fail("a message reaches out of its ring: %u bytes at %zu", msg->len_bytes, in_ring);
+        fail("a message reaches out of its ring: %zu bytes at %zu", msg->len_bytes, in_ring);
     bool is_in_cells = in_ring < sizeof(struct seg_ring) + DEPTH_SLOTS * VELO_LINE_BYTES;
     if (is_in_cells ? in_ring % CELL_BYTES != VELO_LINE_HEADER_BYTES
                     : in_ring % VELO_LINE_BYTES != 0)
         fail("a message starts within a cell, at %zu", in_ring);
     if (is_in_cells && in_ring % VELO_LINE_BYTES + msg->len_bytes > VELO_LINE_BYTES)
-        fail("a message reaches out of its line: %u bytes at %zu", msg->len_bytes, in_ring);
+        fail("a message reaches out of its line: %zu bytes at %zu", msg->len_bytes, in_ring);
 }
 
 static void peek(struct world *w)

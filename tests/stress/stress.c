@@ -110,7 +110,7 @@ _Noreturn static void explain(const struct velo_msg *msg, uint32_t to, uint64_t 
                 (unsigned long long)config.seed, (unsigned long long)number, from, to,
                 (unsigned long long)due, number < due ? "duplicated or late" : "others are lost");
     }
-    die("seed %llu: message %llu from %u to %u is torn: %u bytes, tag %u; due were %zu, tag %u",
+    die("seed %llu: message %llu from %u to %u is torn: %zu bytes, tag %u; due were %zu, tag %u",
         (unsigned long long)config.seed, (unsigned long long)due, from, to, msg->len_bytes,
         msg->tag, message(from, to, due).len_bytes, message(from, to, due).tag);
 }

@@ -171,7 +171,7 @@ void endpoint_fail_msg(const struct endpoint *endpoint, const struct velo_msg *m
     memcpy(&first, msg->data, msg->len_bytes < sizeof first ? msg->len_bytes : sizeof first);
     rank_fail(EXIT_VERIFY,
               "verification failed: expected message %llu of flow %u: %zu bytes, tag %u, source "
-              "0x%x, first word 0x%llx; received %u bytes, tag %u, source 0x%x, first word 0x%llx",
+              "0x%x, first word 0x%llx; received %zu bytes, tag %u, source 0x%x, first word 0x%llx",
               (unsigned long long)rx->seq, flow, size_bytes,
               (unsigned)(uint8_t)(rx->seq * endpoint->flows + flow), endpoint->peer,
               (unsigned long long)pattern_word(rx->key, rx->seq, 0), msg->len_bytes, msg->tag,

@@ -108,6 +108,8 @@ class Message
     std::uint8_t tag() const noexcept { return msg_.tag; }
     velo_id_t source() const noexcept { return msg_.source; }
     std::uint32_t generation() const noexcept { return msg_.generation; }
+    /** What Port::set_user() keeps for its source; nullptr: nothing yet. */
+    void *user() const noexcept { return msg_.user; }
 
     /** Give it back now; see velo_release(). Its bytes are none then. */
     Result<void> release() noexcept { return end(velo_release); }
@@ -352,6 +354,15 @@ class Port
         velo_msg msg{};
         int status = velo_peek(port_, &msg, timeout.count());
         return peeked(status, msg);
+    }
+    /** Keep a pointer for the source of a message; see velo_source_set_user(). */
+    Result<void> set_user(const Message &message, void *user) noexcept
+    {
+        return set_user(message.msg_, user);
+    }
+    Result<void> set_user(const velo_msg &about, void *user) noexcept
+    {
+        return Result<void>(velo_source_set_user(port_, &about, user));
     }
     /** Take from deferred connections again; see velo_resume(). */
     Result<void> resume() noexcept { return Result<void>(velo_resume(port_)); }

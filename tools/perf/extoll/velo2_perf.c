@@ -73,7 +73,7 @@ static bool bare_receive(struct velo_port *port, void *buf, size_t cap, uint32_t
 {
     struct velo_msg msg;
     bool is_good = velo_recv(port, buf, cap, &msg, VELO_FOREVER) == VELO_OK;
-    *len = msg.len_bytes;
+    *len = (uint32_t)msg.len_bytes;
     return is_good;
 }
 

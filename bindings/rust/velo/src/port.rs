@@ -22,7 +22,15 @@ fn nanoseconds(timeout: Option<Duration>) -> i64 {
 }
 
 fn no_message() -> sys::velo_msg {
-    sys::velo_msg { data: ptr::null(), len_bytes: 0, tag: 0, source: 0, generation: 0 }
+    sys::velo_msg {
+        data: ptr::null(),
+        len_bytes: 0,
+        source: 0,
+        generation: 0,
+        user: ptr::null_mut(),
+        tag: 0,
+        reserved: 0,
+    }
 }
 
 /// How a port is to be opened; struct velo_port_attr, with its defaults to begin with.
@@ -33,7 +41,7 @@ pub struct PortOptions {
     node: c_int,
     vpid: c_int,
     depth_slots: u32,
-    data_bytes: u32,
+    data_bytes: usize,
     conns_max: u32,
     flags: u32,
     linger_ns: i64,
@@ -86,7 +94,7 @@ impl PortOptions {
         self
     }
     /// Bytes for long messages in each sender's ring.
-    pub fn data_bytes(mut self, bytes: u32) -> Self {
+    pub fn data_bytes(mut self, bytes: usize) -> Self {
         self.data_bytes = bytes;
         self
     }
@@ -132,7 +140,7 @@ impl Port {
             node: options.node,
             vpid: options.vpid,
             depth_slots: options.depth_slots,
-            data_bytes: options.data_bytes,
+            data_bytes: options.data_bytes as _,
             conns_max: options.conns_max,
             group: pointer(&group),
             flags: options.flags,
@@ -226,6 +234,17 @@ impl Port {
         self.raw.as_ptr()
     }
 
+    /// Keep a word, such as an index or an address, for the source of a message or a departure;
+    /// velo_source_set_user().
+    pub fn set_user(&self, about: &Info, user: usize) -> Result<(), Status> {
+        let mut msg = no_message();
+        (msg.source, msg.generation) = (about.source, about.generation);
+        // SAFETY: The port is open; the library does not look at the word.
+        Status::check(unsafe {
+            sys::velo_source_set_user(self.raw.as_ptr(), &msg, user as *mut c_void)
+        })
+    }
+
     fn peeked(&self, status: c_int, msg: &sys::velo_msg) -> Result<Message<'_>, NotReceived> {
         let info = received(status, msg)?;
         Ok(Message { port: self, data: msg.data.cast(), info })
@@ -315,13 +334,15 @@ impl Drop for Connection<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Length of the payload.
-    pub len_bytes: u32,
+    pub len_bytes: usize,
     /// The sender's tag.
     pub tag: u8,
     /// Port that sent it.
     pub source: u32,
     /// Generation of that port.
     pub generation: u32,
+    /// What [`Port::set_user`] keeps for that port; 0: nothing yet.
+    pub user: usize,
 }
 
 /// Why nothing was received.
@@ -350,10 +371,11 @@ impl From<NotReceived> for Status {
 
 fn received(status: c_int, msg: &sys::velo_msg) -> Result<Info, NotReceived> {
     let info = Info {
-        len_bytes: msg.len_bytes,
+        len_bytes: msg.len_bytes as usize,
         tag: msg.tag,
         source: msg.source,
         generation: msg.generation,
+        user: msg.user as usize,
     };
     Status::check(status).map(|()| info).map_err(|status| NotReceived { status, about: info })
 }
@@ -373,7 +395,7 @@ impl Message<'_> {
 
     /// A copy of the payload.
     pub fn to_vec(&self) -> Vec<u8> {
-        let len = self.info.len_bytes as usize;
+        let len = self.info.len_bytes;
         let mut copy = vec![0; len];
         if len > 0 {
             // SAFETY: The ring has that many bytes there. They are copied before anybody looks.
@@ -390,7 +412,7 @@ impl Message<'_> {
     /// write to a message that it has sent. No sender does that through velo's calls; a hostile one
     /// can. Copy where the sender is not trusted.
     pub unsafe fn bytes(&self) -> &[u8] {
-        let len = self.info.len_bytes as usize;
+        let len = self.info.len_bytes;
         match len {
             0 => &[],
             _ => std::slice::from_raw_parts(self.data, len),

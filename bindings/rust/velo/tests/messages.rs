@@ -32,7 +32,8 @@ fn each_way_to_send_arrives_at_each_way_to_receive() {
     let mut buf = [0; 16];
     let info = port.recv(&mut buf, PATIENCE).unwrap();
     assert_eq!((info.len_bytes, info.tag, info.source), (5, 0, port.id()));
-    assert_eq!(info.generation, port.generation());
+    assert_eq!((info.generation, info.user), (port.generation(), 0));
+    port.set_user(&info, 77).unwrap();
     assert_eq!(&buf[..5], b"waits");
     assert_eq!(port.try_recv(&mut buf).unwrap().tag, 1);
     assert_eq!(&buf[..5], b"tries");
@@ -40,7 +41,7 @@ fn each_way_to_send_arrives_at_each_way_to_receive() {
         let message = port.peek(PATIENCE).unwrap();
         assert_eq!(message.to_vec(), b"peeks");
         assert_eq!(unsafe { message.bytes() }, b"peeks"); // We sent it.
-        assert_eq!(message.info().tag, 2);
+        assert_eq!((message.info().tag, message.info().user), (2, 77));
     }
     assert_eq!(port.try_peek().unwrap().to_vec(), b"");
     assert_eq!(port.try_peek().err().unwrap().status, Status::AGAIN);
