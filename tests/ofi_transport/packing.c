@@ -27,9 +27,9 @@ enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_ad
     return FABRIC_DONE;
 }
 
-void refuse(struct endpoint *endpoint)
+void endpoint_refuse(const struct endpoint_base *base)
 {
-    (void)endpoint;
+    (void)base;
     CHECK(!"refused");
 }
 
@@ -64,7 +64,8 @@ static void scene_open(struct scene *scene)
 {
     memset(scene, 0, sizeof *scene);
     scene->conns[0] = &scene->conn;
-    scene->endpoint = (struct endpoint){.calls = &calls, .conns = scene->conns, .conns_len = 1};
+    scene->endpoint =
+        (struct endpoint){.base.calls = &calls, .conns = scene->conns, .conns_len = 1};
     scene->conn =
         (struct conn){.endpoint = &scene->endpoint, .state = CONN_OPEN, .peer = PEER, .address = 7};
     scene->conn.lines = (struct lines){.use = &packet_lines, .calls = &calls, .peer = PEER};
@@ -73,7 +74,9 @@ static void scene_open(struct scene *scene)
             .use = PACKET_TX, .conn = &scene->conn, .next = scene->conn.free, .data = memory[i]};
         scene->conn.free = &scene->packets[i];
     }
-    CHECK_OK(line_dial(&scene->conn.lines, NULL, &scene->line));
+    void *line;
+    CHECK_OK(line_dial(&scene->conn.lines, NULL, &line));
+    scene->line = line;
     packets = 0;
 }
 

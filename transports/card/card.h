@@ -12,10 +12,9 @@
 #ifndef VELO_CARD_CARD_H
 #define VELO_CARD_CARD_H
 
+#include "../common/endpoint.h"
 #include "../common/lines.h"
 #include "../common/patience.h"
-#include "../common/ports.h"
-#include "../common/timer.h"
 #include "../nic/host_io.h"
 #include "../nic/recombine.h"
 #include "wire.h"
@@ -65,8 +64,9 @@ struct conn {
     uint16_t sent, acked, window_out;      /* Towards the peer, */
     uint16_t taken, taken_told, window_in; /* and from it. */
     bool owes_ack, is_leaving, has_left;
-    bool was_heard, was_busy;
-    uint32_t silent_ticks, dead_ticks;
+    struct hearing hearing;
+    bool was_busy;
+    uint32_t dead_ticks;
 
     /* The frame that is being sent: its stores, and how many of them have gone. */
     uint64_t out[WIRE_FRAME_LINES][WIRE_LINE_WORDS];
@@ -98,9 +98,7 @@ struct place {
 };
 
 struct endpoint {
-    struct port port; /* First. */
-    const struct velo_transport_calls *calls;
-    struct velo_endpoint_attr attr;
+    struct endpoint_base base; /* First. */
     struct patience patience;
     uint64_t domain_hash;
     bool is_beside; /* A port that the library has opened beside the user's. */
@@ -117,10 +115,6 @@ struct endpoint {
     struct conn *conns, *over;
     struct former_conn former_conns[FORMER_MAX];
     uint32_t next_former;
-    int epoll;
-    struct timer timer;
-    int64_t now_ns; /* Of the last look. */
-    bool is_owing;  /* The node did not take something. */
 };
 
 /* ---- store.c: towards the node, and from it ---- */
@@ -140,8 +134,6 @@ bool store_take(struct endpoint *endpoint);
 
 /* ---- names.c: addresses, and the ports of this process ---- */
 
-/** Peers reach the endpoint from now on. */
-void names_add(struct endpoint *endpoint);
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is: sets address, generations, `is_here`, `is_guessed`. VELO_ERR_NO_PEER. */
@@ -213,10 +205,5 @@ void fetches_push(struct endpoint *endpoint);
 void fetches_end(const struct conn *conn, int status);
 /** The context is closed. */
 void fetches_free(struct endpoint *endpoint);
-
-/* ---- endpoint.c ---- */
-
-/** A line came that no correct peer sends. */
-void refuse(struct endpoint *endpoint);
 
 #endif

@@ -32,20 +32,19 @@ int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct
 {
     uint16_t window = next_window(endpoint);
     if (endpoint->slots < window + SPARE || calls(endpoint) >= CALLS_MAX)
-        return endpoint->calls->fail(
+        return endpoint->base.calls->fail(
             VELO_ERR_FULL, "transport card: the ring of context %u has no room for one more peer",
             endpoint->context.number);
     struct conn *conn = calloc(1, sizeof *conn);
     if (!conn)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a connection");
+        return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "no memory for a connection");
     conn->endpoint = endpoint;
     conn->state = CONN_CALLING;
     conn->peer = peer;
     conn->address = address;
     conn->window_in = window;
     endpoint->slots -= window + SPARE;
-    conn->lines = (struct lines){
-        .use = &frame_lines, .calls = endpoint->calls, .owner = endpoint->attr.owner, .peer = peer};
+    lines_init(&conn->lines, &frame_lines, &endpoint->base, peer);
     conn->next = endpoint->conns;
     endpoint->conns = conn;
     *out = conn;
@@ -136,7 +135,7 @@ static bool is_gone(struct conn *conn)
     const struct endpoint *endpoint = conn->endpoint;
     if (!conn->is_here)
         return false;
-    int status = endpoint->calls->find_name(endpoint->attr.owner, conn->peer, &shown);
+    int status = endpoint->base.calls->find_name(endpoint->base.attr.owner, conn->peer, &shown);
     bool is_there = status == VELO_OK && shown.generation == conn->generation;
     conn->dead_ticks = is_there ? 0 : conn->dead_ticks + 1;
     return conn->dead_ticks >= DEAD_TICKS;
@@ -152,11 +151,10 @@ static void tick(struct conn *conn)
         ticks = GUESS_TICKS;
     if (conn->is_self)
         return;
-    conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;
-    conn->was_heard = false;
+    uint32_t silent_ticks = hearing_tick(&conn->hearing);
     if (is_gone(conn)) {
         conn_end(conn, status, true);
-    } else if (conn->silent_ticks >= ticks) {
+    } else if (silent_ticks >= ticks) {
         conn_end(conn, status, false);
     } else if (conn->state == CONN_OPEN) {
         /* One that has no room has a peer that takes nothing: there is nobody to tell. */

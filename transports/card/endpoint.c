@@ -3,31 +3,20 @@
  * A transport between machines that have cards: each port has one context of its node. This file is
  * what the library sees; card.h says what the others do.
  */
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
-#include "../../lib/base/fd.h"
 #include "../common/hash.h"
 #include "card.h"
 
-/* What the node did not take is offered again after this time: neither a card nor the simulated
- * cluster tells when it has taken stores. */
-#define OWING_NS 1000000
-/* The longest wait of a port that closes for its peers to take its last lines. */
-#define LEAVE_NS NS_PER_S
-
-void refuse(struct endpoint *endpoint) { endpoint->calls->count_refused(endpoint->attr.owner, 1); }
+extern struct velo_transport velo_transport;
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* The timer also says HELLO again. */
+/* What the node did not take is offered again: neither a card nor the simulated cluster tells when
+ * it has taken stores. The timer also says HELLO again. */
 static int64_t period_ns(const struct endpoint *endpoint)
 {
-    if (endpoint->is_owing)
+    if (endpoint->base.is_owing)
         return OWING_NS;
     bool is_alone = !endpoint->over;
     int64_t period_ns = endpoint->patience.tick_ns;
@@ -43,12 +32,12 @@ static int64_t period_ns(const struct endpoint *endpoint)
 
 static void set_timer(struct endpoint *endpoint)
 {
-    timer_set(&endpoint->timer, period_ns(endpoint));
+    timer_set(&endpoint->base.timer, period_ns(endpoint));
 }
 
 static void push(struct endpoint *endpoint)
 {
-    endpoint->is_owing = false;
+    endpoint->base.is_owing = false;
     for (struct conn *conn = endpoint->conns; conn; conn = conn->next) {
         if (!greeting_push(conn) || conn->state != CONN_OPEN)
             continue;
@@ -78,8 +67,8 @@ static bool card_progress(void *self)
         host_io->poll();
         any = take(endpoint);
     }
-    endpoint->now_ns = timer_now_ns();
-    if (timer_has_ticked(&endpoint->timer, endpoint->now_ns, endpoint->patience.tick_ns))
+    endpoint->base.now_ns = timer_now_ns();
+    if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns, endpoint->patience.tick_ns))
         conns_tick(endpoint);
     push(endpoint);
     conns_sweep(endpoint);
@@ -90,11 +79,9 @@ static bool card_arm(void *self)
 {
     struct endpoint *endpoint = self;
     set_timer(endpoint);
-    timer_read(&endpoint->timer);
+    timer_read(&endpoint->base.timer);
     return host_io->arm(&endpoint->context);
 }
-
-static int card_descriptor(void *self) { return ((struct endpoint *)self)->epoll; }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -104,7 +91,7 @@ static void open_to_self(struct conn *conn)
     conn->is_self = true;
     conn->address = conn->endpoint->address;
     conn->context_generation = conn->endpoint->generation;
-    conn->generation = conn->endpoint->attr.generation;
+    conn->generation = conn->endpoint->base.attr.generation;
     conn->window_out = conn->window_in;
     conn->state = CONN_OPEN;
 }
@@ -115,12 +102,12 @@ static int call(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
     int status = conn_new(endpoint, peer, 0, &conn);
     if (status)
         return status;
-    if (peer == endpoint->attr.id) {
+    if (peer == endpoint->base.attr.id) {
         open_to_self(conn);
     } else {
         status = names_resolve(conn);
         if (status == VELO_OK && !host_io->may_send(&endpoint->context, conn->address))
-            status = endpoint->calls->fail(
+            status = endpoint->base.calls->fail(
                 VELO_ERR_ACCESS, "no grant to send to context %u of node %u; see /sys/class/velo",
                 wire_context(conn->address), wire_node(conn->address));
         if (status == VELO_OK)
@@ -139,7 +126,7 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
     struct conn *conn = conn_find(endpoint, peer);
     /* On this machine one knows at once that a peer has begun anew. */
     if (conn && conn->is_here && !conn->is_self && conn->state == CONN_OPEN) {
-        int status = endpoint->calls->find_name(endpoint->attr.owner, peer, &shown);
+        int status = endpoint->base.calls->find_name(endpoint->base.attr.owner, peer, &shown);
         if (status == VELO_OK && shown.generation != conn->generation) {
             conn_end(conn, VELO_ERR_PEER_DEAD, true);
             conn = NULL;
@@ -151,14 +138,9 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 
 static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
 {
-    struct endpoint *endpoint = self;
     struct conn *conn;
-    struct line *line = NULL;
-    int status = reach(endpoint, peer, &conn);
-    if (status == VELO_OK)
-        status = line_dial(&conn->lines, link, &line);
-    *out = line;
-    return status;
+    int status = reach(self, peer, &conn);
+    return status ? status : line_dial(&conn->lines, link, out);
 }
 
 static int card_send(void *self, const struct velo_frame *frame) { return line_send(self, frame); }
@@ -199,28 +181,21 @@ static bool has_left(struct conn *conn)
     return conn->is_leaving && conn->acked == conn->sent;
 }
 
-static void leave(struct endpoint *endpoint)
+/* Each connection is told, also if another one has not left. */
+static bool have_left(struct endpoint_base *base)
 {
-    int64_t end_ns = timer_now_ns() + LEAVE_NS;
-    bool is_left = false;
-    while (!is_left && timer_now_ns() < end_ns) {
-        is_left = true;
-        (void)card_progress(endpoint);
-        for (struct conn *conn = endpoint->conns; conn; conn = conn->next)
-            is_left &= has_left(conn);
-        struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
-        int64_t left_ns = end_ns - timer_now_ns();
-        if (!is_left && left_ns > 0 && card_arm(endpoint))
-            (void)poll(&file, 1, (int)(left_ns / NS_PER_MS) + 1);
-    }
+    bool have_left = true;
+    for (struct conn *conn = ((struct endpoint *)base)->conns; conn; conn = conn->next)
+        have_left &= has_left(conn);
+    return have_left;
 }
 
 static void card_close(void *self)
 {
     struct endpoint *endpoint = self;
-    port_remove(&endpoint->port);
+    port_remove(&endpoint->base.port);
     if (endpoint->is_open)
-        leave(endpoint);
+        endpoint_leave(&endpoint->base, &velo_transport, have_left);
     while (endpoint->conns)
         conn_end(endpoint->conns, VELO_ERR_PEER_DEAD, true);
     conns_sweep(endpoint);
@@ -228,15 +203,13 @@ static void card_close(void *self)
         host_io->context_close(&endpoint->context);
     fetches_free(endpoint);
     recombine_close(&endpoint->split);
-    if (endpoint->epoll >= 0)
-        close(endpoint->epoll);
-    timer_close(&endpoint->timer);
+    endpoint_close_files(&endpoint->base);
     free(endpoint);
 }
 
 static int open_context(struct endpoint *endpoint)
 {
-    const struct velo_endpoint_attr *attr = &endpoint->attr;
+    const struct velo_endpoint_attr *attr = &endpoint->base.attr;
     endpoint->is_beside = attr_is_beside(attr);
     endpoint->domain_hash = hash_text(attr->domain);
     int status =
@@ -251,39 +224,24 @@ static int open_context(struct endpoint *endpoint)
     return VELO_OK;
 }
 
-static int open_files(struct endpoint *endpoint)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    int file = host_io->descriptor(&endpoint->context);
-    endpoint->epoll = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
-    if (endpoint->epoll >= 0 && timer_open(&endpoint->timer) &&
-        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer.fd, &event) == 0 &&
-        (file < 0 || epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, file, &event) == 0))
-        return VELO_OK;
-    return endpoint->calls->fail(VELO_ERR_SYSTEM, "transport card: no descriptor to wait for: %s",
-                                 strerror(errno));
-}
-
 static int card_open(const struct velo_endpoint_attr *attr,
                      const struct velo_transport_calls *calls, void **out)
 {
-    struct endpoint *endpoint = calloc(1, sizeof *endpoint);
+    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls);
     if (!endpoint)
-        return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+        return VELO_ERR_NO_MEMORY;
     host_fail = calls->fail;
-    endpoint->calls = calls;
-    endpoint->attr = *attr;
-    endpoint->epoll = endpoint->timer.fd = -1;
     int status = patience_read(&endpoint->patience, "VELO_CARD_TIMEOUT_MS", calls);
     if (status == VELO_OK)
         status = open_context(endpoint);
     if (status == VELO_OK)
-        status = open_files(endpoint);
+        status = endpoint_open_files(&endpoint->base, host_io->descriptor(&endpoint->context),
+                                     velo_transport.name);
     if (status) {
         card_close(endpoint);
         return status;
     }
-    names_add(endpoint);
+    endpoint_show(&endpoint->base, NULL); /* The back gives up the contexts by itself. */
     *out = endpoint;
     return VELO_OK;
 }
@@ -299,7 +257,7 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .send = card_send,
     .hang_up = card_hang_up,
     .progress = card_progress,
-    .descriptor = card_descriptor,
+    .descriptor = endpoint_descriptor,
     .own_name = card_own_name,
     .learn = card_learn,
     .arm = card_arm,

@@ -59,7 +59,8 @@ struct velo_exposed *fetch_expose(const struct line *line, const void *memory, s
 {
     const struct conn *conn = conn_of_lines(line->lines);
     struct endpoint *endpoint = conn->endpoint;
-    bool is_possible = conn->state == CONN_OPEN && !conn->is_self && !endpoint->attr.is_shared &&
+    bool is_possible = conn->state == CONN_OPEN && !conn->is_self &&
+                       !endpoint->base.attr.is_shared &&
                        host_io->queue_open(&endpoint->context) == VELO_OK;
     struct exposed *exposed = is_possible ? calloc(1, sizeof *exposed) : NULL;
     if (exposed && enter(endpoint, memory, len_bytes, VELO_RMA_RIGHT_READ, conn->address,
@@ -136,7 +137,7 @@ static bool begin_piece(struct endpoint *endpoint, struct fetch *fetch)
         velo_rma_descriptor_word2_pack(fetch->from + fetch->begun_bytes),
     };
     if (!host_io->store(&endpoint->context, VELO_UNIT_RMA, 0, words, 3)) {
-        endpoint->is_owing = true;
+        endpoint->base.is_owing = true;
         return false;
     }
     endpoint->flights[flight] = fetch;
@@ -167,8 +168,8 @@ int fetch_begin(const struct line *line, void *to, size_t len_bytes,
     if (!fetch || !enter(endpoint, to, len_bytes, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE,
                          endpoint->address, &fetch->first_page, &fetch->to)) {
         free(fetch);
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY,
-                                     "no room for memory in the node's table of pages");
+        return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY,
+                                          "no room for memory in the node's table of pages");
     }
     fetch->is_entered = true;
     fetch->conn = conn;
@@ -221,7 +222,7 @@ static void take(struct endpoint *endpoint, uint64_t word)
     unsigned place = velo_rma_notification_place(word);
     bool is_ours = place == VELO_RMA_PLACE_REQUESTER || place == VELO_RMA_PLACE_ERROR;
     if (!is_ours || !fetch || velo_rma_notification_cookie(word) != cookie_of(endpoint, flight)) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         return;
     }
     endpoint->flights[flight] = NULL;
@@ -229,7 +230,7 @@ static void take(struct endpoint *endpoint, uint64_t word)
     if (velo_rma_notification_error(word) != VELO_ERROR_NONE)
         fetch->status = VELO_ERR_ACCESS;
     else if (fetch->conn)
-        fetch->conn->was_heard = true; /* Its signs of life may wait behind its data. */
+        fetch->conn->hearing.was_heard = true; /* Its signs of life may wait behind its data. */
     bool is_begun = fetch->status != VELO_OK || fetch->begun_bytes == fetch->len_bytes;
     if (fetch->conn && is_begun && fetch->flights == 0)
         end(endpoint, fetch, fetch->status);

@@ -33,7 +33,7 @@ bool frame_push(struct conn *conn)
     for (; conn->out_gone < conn->out_len; conn->out_gone++, conn->sent++)
         if (!send_line(conn, conn->out_gone == 0 ? WIRE_FRAME : WIRE_MORE,
                        conn->out[conn->out_gone], conn->out_words[conn->out_gone], conn->sent)) {
-            conn->endpoint->is_owing = true;
+            conn->endpoint->base.is_owing = true;
             return false;
         }
     conn->out_len = conn->out_gone = 0;
@@ -43,24 +43,6 @@ bool frame_push(struct conn *conn)
 static uint32_t credit(const struct conn *conn)
 {
     return conn->window_out - (uint32_t)(uint16_t)(conn->sent - conn->acked);
-}
-
-/* Returns the length. */
-static uint32_t write_frame(const struct line *line, const struct velo_frame *frame, char *out)
-{
-    const struct wire_envelope envelope = {.line = line->number,
-                                           .use = line->use,
-                                           .payload_bytes = (uint16_t)frame->payload_bytes,
-                                           .kind = (uint8_t)frame->kind,
-                                           .from_dialer = line->is_dialed};
-    uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
-    uint32_t words_bytes = 8 * velo_frame_words(frame->kind);
-    memset(out + len_bytes - 8, 0, 8);
-    memcpy(out, &envelope, sizeof envelope);
-    memcpy(out + sizeof envelope, frame->word, words_bytes);
-    if (frame->payload_bytes)
-        memcpy(out + sizeof envelope + words_bytes, frame->payload, frame->payload_bytes);
-    return len_bytes;
 }
 
 bool frame_has_room(const struct conn *conn)
@@ -80,7 +62,7 @@ int frame_send(struct line *line, const struct velo_frame *frame)
     if ((len_bytes + WIRE_BYTES - 1) / WIRE_BYTES > credit(conn))
         return VELO_AGAIN;
     host_io->work(HOST_CALL);
-    (void)write_frame(line, frame, bytes);
+    (void)line_put_frame(line, frame, bytes);
     for (uint32_t at = 0; at < len_bytes; at += WIRE_BYTES) {
         uint32_t piece = len_bytes - at < WIRE_BYTES ? len_bytes - at : WIRE_BYTES;
         memcpy(conn->out[conn->out_len] + 2, bytes + at, piece);
@@ -92,7 +74,7 @@ int frame_send(struct line *line, const struct velo_frame *frame)
 
 static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
 
-static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->is_owing = true; }
+static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->base.is_owing = true; }
 
 const struct lines_use frame_lines = {
     .line_bytes = sizeof(struct line), .is_open = is_open, .send = frame_send, .owe = owe};
@@ -113,7 +95,7 @@ void frame_acknowledge(struct conn *conn)
     conn->owes_ack = false;
     if (conn->is_self || send_line(conn, WIRE_ACK, line, 2, 0))
         return;
-    conn->owes_ack = conn->endpoint->is_owing = true;
+    conn->owes_ack = conn->endpoint->base.is_owing = true;
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -125,7 +107,7 @@ static void end_frame(struct conn *conn)
     conn->in_len = conn->in_bytes = 0;
     /* The hardware says which context the sender is. */
     if (!lines_take(&conn->lines, conn->generation, envelope, &frame))
-        refuse(conn->endpoint);
+        endpoint_refuse(&conn->endpoint->base);
 }
 
 /* The length of the frame that begins; 0: it is none. */
@@ -174,10 +156,10 @@ void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, ui
     if (conn->is_self)
         taken = conn->acked; /* What this side has taken is newer. */
     if ((uint16_t)(taken - conn->acked) > (uint16_t)(conn->sent - conn->acked)) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         return;
     }
-    conn->was_heard = true;
+    conn->hearing.was_heard = true;
     conn->acked = taken;
     if (kind == WIRE_ACK)
         return;
@@ -186,7 +168,7 @@ void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, ui
         return;
     }
     if (!take_sequence(conn, kind, line, words)) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         conn_end(conn, VELO_ERR_CORRUPT, false);
     }
     if (conn->state != CONN_OPEN)

@@ -26,7 +26,7 @@ void greeting_call(struct conn *conn)
 
 static uint64_t introduction(const struct conn *conn, uint16_t call)
 {
-    return (uint64_t)conn->endpoint->attr.generation | wire_word(0, 0, conn->window_in, call);
+    return (uint64_t)conn->endpoint->base.attr.generation | wire_word(0, 0, conn->window_in, call);
 }
 
 static bool send_hello(struct conn *conn)
@@ -35,7 +35,7 @@ static bool send_hello(struct conn *conn)
     uint64_t line[WIRE_LINE_WORDS] = {0};
     line[1] = wire_word(conn->context_generation, endpoint->generation, 0, WIRE_VERSION);
     line[2] = VELO_SPEC_HASH;
-    line[3] = endpoint->attr.id | (uint64_t)conn->peer << 32;
+    line[3] = endpoint->base.attr.id | (uint64_t)conn->peer << 32;
     line[4] = endpoint->domain_hash;
     line[5] = introduction(conn, conn->call);
     return store_line(endpoint, conn->address, WIRE_HELLO, line, 2 + WIRE_HELLO_WORDS);
@@ -58,12 +58,12 @@ static bool send_reply(const struct conn *conn)
 bool greeting_push(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
-    if (conn->owed == 0 && conn->state == CONN_CALLING && endpoint->now_ns >= conn->again_ns)
+    if (conn->owed == 0 && conn->state == CONN_CALLING && endpoint->base.now_ns >= conn->again_ns)
         conn->owed = WIRE_HELLO;
     if (conn->owed == 0)
         return true;
     if (!(conn->owed == WIRE_HELLO ? send_hello(conn) : send_reply(conn))) {
-        endpoint->is_owing = true;
+        endpoint->base.is_owing = true;
         return false;
     }
     if (conn->owed == WIRE_HELLO) {
@@ -93,8 +93,8 @@ static void open_conn(struct conn *conn, uint16_t context_generation, uint32_t g
     conn->generation = generation;
     conn->window_out = window;
     conn->state = CONN_OPEN;
-    conn->was_heard = true;
-    conn->silent_ticks = 0;
+    conn->hearing.was_heard = true;
+    conn->hearing.silent_ticks = 0;
     conn->owed = 0;
 }
 
@@ -112,7 +112,7 @@ static struct conn *conn_for(struct endpoint *endpoint, uint16_t from, velo_id_t
     if (is_said_again)
         return conn;
     bool is_crossing = conn && conn->state == CONN_CALLING && conn->peer == peer;
-    if (is_crossing && endpoint->attr.id < peer)
+    if (is_crossing && endpoint->base.attr.id < peer)
         return NULL;
     if (is_crossing)
         return conn;
@@ -120,7 +120,7 @@ static struct conn *conn_for(struct endpoint *endpoint, uint16_t from, velo_id_t
         conn_end(conn, VELO_ERR_PEER_DEAD, true);
     /* Its old context, or the one that somebody took for its own. */
     struct conn *other = conn_find(endpoint, peer);
-    if (other && other->state == CONN_CALLING && endpoint->attr.id < peer)
+    if (other && other->state == CONN_CALLING && endpoint->base.attr.id < peer)
         return NULL;
     if (other && other->state == CONN_CALLING) {
         other->address = from;
@@ -144,8 +144,8 @@ static bool is_welcome(struct endpoint *endpoint, uint16_t from, const uint64_t 
         refuse_call(endpoint, from, line, VELO_ERR_VERSION);
         return false;
     }
-    if (to != endpoint->attr.id || line[4] != endpoint->domain_hash) {
-        if (to == endpoint->attr.id && names_sibling(endpoint, line[4], &context, &generation))
+    if (to != endpoint->base.attr.id || line[4] != endpoint->domain_hash) {
+        if (to == endpoint->base.attr.id && names_sibling(endpoint, line[4], &context, &generation))
             (void)send_answer(endpoint, from, wire_part(line[1], 1), WIRE_REDIRECT,
                               wire_word(context, generation, wire_part(line[5], 3), 0));
         else
@@ -154,7 +154,7 @@ static bool is_welcome(struct endpoint *endpoint, uint16_t from, const uint64_t 
     }
     int status = names_check(endpoint, peer, from, wire_part(line[1], 1), is_here);
     if (status == VELO_ERR_ACCESS) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         refuse_call(endpoint, from, line, status);
     }
     return status == VELO_OK;
@@ -167,7 +167,7 @@ static void take_hello(struct endpoint *endpoint, uint16_t from, const uint64_t 
     bool is_here = false;
     if (window < WINDOW_MIN || window > INT16_MAX || (uint32_t)line[5] == 0 ||
         VELO_ID_NODE(peer) >= VELO_NODES || wire_part(line[5], 3) == 0) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         return;
     }
     if (!is_welcome(endpoint, from, line, &is_here))
@@ -207,7 +207,7 @@ static void take_reply(struct conn *conn, const uint64_t *line)
     /* It is not the port that was found, or not a port at all. */
     bool is_other = conn->is_here && conn->generation != generation;
     if (window < WINDOW_MIN || window > INT16_MAX || generation == 0 || is_other) {
-        refuse(conn->endpoint);
+        endpoint_refuse(&conn->endpoint->base);
         conn_end(conn, is_other ? VELO_ERR_NO_PEER : VELO_ERR_CORRUPT, false);
         return;
     }
@@ -226,7 +226,7 @@ static void take_redirect(struct conn *conn, const uint64_t *line)
     conn->address = address;
     conn->context_generation = wire_part(line[2], 1);
     conn->is_redirected = true;
-    conn->was_heard = true;
+    conn->hearing.was_heard = true;
     greeting_call(conn);
 }
 
@@ -249,7 +249,7 @@ void greeting_take(struct endpoint *endpoint, uint16_t from, enum wire_kind kind
                    const uint64_t *line, uint32_t words)
 {
     if (words != 2 + (kind == WIRE_HELLO ? WIRE_HELLO_WORDS : WIRE_ANSWER_WORDS))
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
     else if (kind == WIRE_HELLO)
         take_hello(endpoint, from, line);
     else

@@ -6,7 +6,6 @@
  * itself counts for nothing unless it agrees.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "card.h"
 
@@ -20,23 +19,6 @@ struct name {
 
 /* ---- the ports of this process --------------------------------------------------------------- */
 
-static const struct endpoint *endpoint_of(const struct port *port)
-{
-    return (const struct endpoint *)port;
-}
-
-/* The back gives up the child's part of the contexts by itself. */
-static void forget_in_child(const struct port *port)
-{
-    close(endpoint_of(port)->epoll);
-    close(endpoint_of(port)->timer.fd);
-}
-
-void names_add(struct endpoint *endpoint)
-{
-    port_add(&endpoint->port, &endpoint->attr, forget_in_child);
-}
-
 struct sibling {
     uint64_t domain_hash;
     uint16_t *address, *generation;
@@ -45,7 +27,7 @@ struct sibling {
 static bool take_sibling(const struct port *port, void *arg)
 {
     const struct sibling *sibling = arg;
-    const struct endpoint *other = endpoint_of(port);
+    const struct endpoint *other = (const struct endpoint *)port;
     if (other->domain_hash != sibling->domain_hash)
         return false;
     *sibling->address = other->address;
@@ -57,7 +39,7 @@ bool names_sibling(const struct endpoint *endpoint, uint64_t domain_hash, uint16
                    uint16_t *generation)
 {
     struct sibling sibling = {domain_hash, address, generation};
-    return port_any_beside(&endpoint->port, take_sibling, &sibling);
+    return port_any_beside(&endpoint->base.port, take_sibling, &sibling);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -78,7 +60,8 @@ static int read_name(const struct endpoint *endpoint, const void *text, size_t l
         if (name->magic == NAME_MAGIC && name->generation != 0)
             return VELO_OK;
     }
-    return endpoint->calls->fail(VELO_ERR_ARG, "this is no name of a port with transport card");
+    return endpoint->base.calls->fail(VELO_ERR_ARG,
+                                      "this is no name of a port with transport card");
 }
 
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes)
@@ -88,15 +71,15 @@ int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, siz
     if (status)
         return status;
     const struct place place = {.address = name.address, .context_generation = name.generation};
-    return port_learn(&endpoint->port, peer, &place, sizeof place)
+    return port_learn(&endpoint->base.port, peer, &place, sizeof place)
                ? VELO_OK
-               : endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+               : endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
 }
 
 /* As velo_peer_name() said to this port, or to the one that it is beside. */
 static bool recall(const struct endpoint *endpoint, velo_id_t peer, struct place *place)
 {
-    return port_recall(&endpoint->port, peer, place, sizeof *place);
+    return port_recall(&endpoint->base.port, peer, place, sizeof *place);
 }
 
 /* Of a port of this machine. VELO_ERR_NO_PEER, _CLOSED, _DEAD: it is none, or none any more. */
@@ -104,7 +87,7 @@ static int find_here(const struct endpoint *endpoint, velo_id_t peer, struct nam
                      uint32_t *generation)
 {
     struct velo_port_shown shown;
-    int status = endpoint->calls->find_name(endpoint->attr.owner, peer, &shown);
+    int status = endpoint->base.calls->find_name(endpoint->base.attr.owner, peer, &shown);
     if (status)
         return status;
     *generation = shown.generation;
@@ -113,7 +96,7 @@ static int find_here(const struct endpoint *endpoint, velo_id_t peer, struct nam
 
 static uint32_t node_of(const struct endpoint *endpoint, velo_id_t id)
 {
-    return endpoint->calls->node_of(endpoint->attr.owner, id);
+    return endpoint->base.calls->node_of(endpoint->base.attr.owner, id);
 }
 
 int names_resolve(struct conn *conn)
@@ -136,7 +119,7 @@ int names_resolve(struct conn *conn)
         return VELO_OK;
     }
     /* The ports of the own node are here, and so is one that has been seen. */
-    if (status != VELO_ERR_NO_PEER || node_of(endpoint, peer) == endpoint->attr.node)
+    if (status != VELO_ERR_NO_PEER || node_of(endpoint, peer) == endpoint->base.attr.node)
         return status;
     conn->address = wire_address(node_of(endpoint, peer), VELO_ID_VPID(peer));
     conn->is_guessed = true;

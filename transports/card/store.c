@@ -32,7 +32,7 @@ static void take(struct endpoint *endpoint, const uint64_t *line)
     enum wire_kind kind = (enum wire_kind)velo_header_tag(line[0]);
     if (words < 2 || velo_header_len(line[0]) % 8 != 0 || kind < WIRE_FRAME ||
         kind > WIRE_REDIRECT || from_generation == 0) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         return;
     }
     /* Lines for an earlier owner of the context are not for us. */
@@ -46,7 +46,7 @@ static void take(struct endpoint *endpoint, const uint64_t *line)
     if (conn && conn->state == CONN_OPEN && conn->context_generation == from_generation)
         frame_take(conn, kind, line, words);
     else if (!conn_was_at(endpoint, from, from_generation))
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
 }
 
 void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
@@ -64,9 +64,9 @@ static bool take_part(struct endpoint *endpoint, const uint64_t *slot, uint64_t 
     uint64_t dropped = endpoint->split.dropped;
     enum recombine_result result = recombine_take(&endpoint->split, slot, line);
     for (; dropped < endpoint->split.dropped; dropped++)
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
     if (result == RECOMBINE_REFUSED)
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
     return result == RECOMBINE_WHOLE;
 }
 

@@ -3,6 +3,13 @@
 
 #include <stdlib.h>
 
+void lines_init(struct lines *lines, const struct lines_use *use, const struct endpoint_base *base,
+                velo_id_t peer)
+{
+    *lines =
+        (struct lines){.use = use, .calls = base->calls, .owner = base->attr.owner, .peer = peer};
+}
+
 /* Room for the number of a line. */
 static bool grow(struct line_table *table, uint32_t number)
 {
@@ -38,7 +45,7 @@ static struct line *line_new(struct lines *lines, uint16_t number, bool is_diale
     return line;
 }
 
-int line_dial(struct lines *lines, struct velo_link *link, struct line **out)
+int line_dial(struct lines *lines, struct velo_link *link, void **out)
 {
     struct line_table *table = &lines->tables[true];
     uint32_t number = 0;
@@ -94,6 +101,23 @@ void line_hang_up(struct line *line)
     line->owes_gone = true;
     lines->owed_gone++;
     lines->use->owe(lines);
+}
+
+uint32_t line_put_frame(const struct line *line, const struct velo_frame *frame, char *out)
+{
+    const struct wire_envelope envelope = {.line = line->number,
+                                           .use = line->use,
+                                           .payload_bytes = (uint16_t)frame->payload_bytes,
+                                           .kind = (uint8_t)frame->kind,
+                                           .from_dialer = line->is_dialed};
+    uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
+    uint32_t words_bytes = 8 * velo_frame_words(frame->kind);
+    memset(out + len_bytes - 8, 0, 8); /* The padding. */
+    memcpy(out, &envelope, sizeof envelope);
+    memcpy(out + sizeof envelope, frame->word, words_bytes);
+    if (frame->payload_bytes)
+        memcpy(out + sizeof envelope + words_bytes, frame->payload, frame->payload_bytes);
+    return len_bytes;
 }
 
 int line_send(struct line *line, const struct velo_frame *frame)

@@ -12,6 +12,7 @@
 #ifndef VELO_TRANSPORT_LINES_H
 #define VELO_TRANSPORT_LINES_H
 
+#include "endpoint.h"
 #include "envelope.h"
 
 /** Most lines that one side dials on a connection. */
@@ -59,11 +60,16 @@ struct lines {
     uint32_t full;               /* and with `is_full`. */
 };
 
+/** A new connection to a peer: it has no lines. */
+void lines_init(struct lines *lines, const struct lines_use *use, const struct endpoint_base *base,
+                velo_id_t peer);
 /** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
-int line_dial(struct lines *lines, struct velo_link *link, struct line **out);
+int line_dial(struct lines *lines, struct velo_link *link, void **out);
 void line_hang_up(struct line *line);
 /** Send a frame of the library: `send` of the transport. */
 int line_send(struct line *line, const struct velo_frame *frame);
+/** Write a frame as it travels, with its envelope. Its length, as wire_frame_bytes(). */
+uint32_t line_put_frame(const struct line *line, const struct velo_frame *frame, char *out);
 /** There may be room again: tell the library, of the lines that found none. */
 void lines_tell_room(struct lines *lines);
 /** Take a frame, of a peer that is this generation of its port, and hand it to the library. False:

@@ -15,6 +15,20 @@ struct patience {
 int patience_read(struct patience *patience, const char *variable,
                   const struct velo_transport_calls *calls);
 
+/** What is heard of a peer. */
+struct hearing {
+    bool was_heard; /* Since the last tick. */
+    uint32_t silent_ticks;
+};
+
+/** A tick has gone by: for how many has the peer been silent? */
+static inline uint32_t hearing_tick(struct hearing *hearing)
+{
+    hearing->silent_ticks = hearing->was_heard ? 0 : hearing->silent_ticks + 1;
+    hearing->was_heard = false;
+    return hearing->silent_ticks;
+}
+
 static inline uint32_t patience_ticks(const struct patience *patience)
 {
     return (uint32_t)(patience->timeout_ns / patience->tick_ns);

@@ -53,10 +53,7 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
                           .address = FI_ADDR_UNSPEC};
     conn->greeting =
         (struct packet){.use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
-    conn->lines = (struct lines){.use = &packet_lines,
-                                 .calls = endpoint->calls,
-                                 .owner = endpoint->attr.owner,
-                                 .peer = peer};
+    lines_init(&conn->lines, &packet_lines, &endpoint->base, peer);
     endpoint->conns[index] = conn;
     endpoint->candidates += state == CONN_CANDIDATE;
     return conn;
@@ -101,7 +98,7 @@ int conn_open(struct conn *conn)
                                 .data = conn->memory.base + len_bytes};
     endpoint->candidates -= conn->state == CONN_CANDIDATE;
     conn->state = CONN_OPEN;
-    conn->was_heard = true;
+    conn->hearing.was_heard = true;
     return VELO_OK;
 }
 
@@ -184,12 +181,11 @@ static void tick(struct conn *conn)
     uint32_t ticks = patience_ticks(&endpoint->settings.patience);
     if (conn->is_self)
         return;
-    conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;
-    conn->was_heard = false;
+    uint32_t silent_ticks = hearing_tick(&conn->hearing);
     conn->greeting_ticks++;
     if (conn->state == CONN_CANDIDATE || conn->state == CONN_REJECTING)
         ticks = CANDIDATE_TICKS;
-    if (conn->silent_ticks >= ticks) {
+    if (silent_ticks >= ticks) {
         conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_TIMEOUT);
     } else if (conn->state == CONN_OPEN) {
         keep_alive(conn);

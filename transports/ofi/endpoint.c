@@ -3,25 +3,17 @@
  * A transport between machines: each port has one reliable-datagram endpoint of libfabric. This
  * file is what the library sees; ofi.h says what the others do.
  */
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
-#include "../../lib/base/fd.h"
 #include "ofi.h"
 
 /* A look takes in so many packets. */
 #define PACKETS_PER_LOOK 16
-/* What the fabric did not take is offered again after this time: libfabric says that it may be when
- * something completes, and nothing may be under way. */
-#define OWING_NS 1000000
-/* The longest wait of a port that closes for its peers to take its last packets. */
-#define LEAVE_NS NS_PER_S
+/* The longest wait of a process that ends for its peers to take what was sent. */
+#define FINISH_NS NS_PER_S
 
-void refuse(struct endpoint *endpoint) { endpoint->calls->count_refused(endpoint->attr.owner, 1); }
+extern struct velo_transport velo_transport;
 
 /* ---- what the fabric says -------------------------------------------------------------------- */
 
@@ -71,7 +63,7 @@ static void take_outcome(struct endpoint *endpoint, const struct outcome *outcom
         return;
     }
     if (!packet || outcome->is_failed)
-        refuse(endpoint); /* It was longer than a packet is. */
+        endpoint_refuse(&endpoint->base); /* It was longer than a packet is. */
     else
         packet_take(endpoint, packet->data, outcome->len_bytes, outcome->from);
     if (packet)
@@ -103,22 +95,24 @@ static bool take_looped(struct endpoint *endpoint)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
+/* What the fabric did not take is offered again: libfabric says that it may be when something
+ * completes, and nothing may be under way. */
 static void set_timer(struct endpoint *endpoint)
 {
     bool is_alone = endpoint->over_len == 0;
     for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
         is_alone = !endpoint->conns[i] && endpoint->former_conns[i].ticks == 0;
-    int64_t period_ns = is_alone             ? 0
-                        : endpoint->is_owing ? OWING_NS
-                                             : endpoint->settings.patience.tick_ns;
-    timer_set(&endpoint->timer, period_ns);
+    int64_t period_ns = is_alone                  ? 0
+                        : endpoint->base.is_owing ? OWING_NS
+                                                  : endpoint->settings.patience.tick_ns;
+    timer_set(&endpoint->base.timer, period_ns);
 }
 
 static void push_owed(struct endpoint *endpoint)
 {
-    if (!endpoint->is_owing)
+    if (!endpoint->base.is_owing)
         return;
-    endpoint->is_owing = false;
+    endpoint->base.is_owing = false;
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
         struct conn *conn = endpoint->conns[i];
         if (conn && conn->owed)
@@ -165,8 +159,9 @@ static bool ofi_progress(void *self)
     struct endpoint *endpoint = self;
     bool any = take_outcomes(endpoint);
     any |= endpoint->looped && take_looped(endpoint);
-    endpoint->now_ns = timer_now_ns();
-    if (timer_has_ticked(&endpoint->timer, endpoint->now_ns, endpoint->settings.patience.tick_ns))
+    endpoint->base.now_ns = timer_now_ns();
+    if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns,
+                         endpoint->settings.patience.tick_ns))
         conns_tick(endpoint);
     push_owed(endpoint);
     push_fetches(endpoint);
@@ -185,12 +180,10 @@ static bool ofi_arm(void *self)
 {
     struct endpoint *endpoint = self;
     packets_flush(endpoint, true);
-    timer_read(&endpoint->timer);
+    timer_read(&endpoint->base.timer);
     set_timer(endpoint);
     return !endpoint->looped && !is_room_untold(endpoint) && fabric_may_wait(&endpoint->fabric);
 }
-
-static int ofi_descriptor(void *self) { return ((struct endpoint *)self)->epoll; }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -201,7 +194,7 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
     struct conn *conn = conn_find(endpoint, peer, CONN_OPEN);
     /* On this machine one knows at once that a peer has begun anew. */
     bool is_here =
-        conn && endpoint->calls->find_name(endpoint->attr.owner, peer, &shown) == VELO_OK;
+        conn && endpoint->base.calls->find_name(endpoint->base.attr.owner, peer, &shown) == VELO_OK;
     if (is_here && shown.generation != conn->generation) {
         conn_end(conn, VELO_ERR_PEER_DEAD);
         conn = NULL;
@@ -213,8 +206,8 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
         return VELO_OK;
     conn = conn_new(endpoint, peer, CONN_CALLING);
     if (!conn)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY,
-                                     "no memory for a connection, or too many are open");
+        return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY,
+                                          "no memory for a connection, or too many are open");
     int status = greeting_call(conn);
     if (status)
         conn_end(conn, status);
@@ -224,14 +217,9 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 
 static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
 {
-    struct endpoint *endpoint = self;
     struct conn *conn;
-    struct line *line = NULL;
-    int status = reach(endpoint, peer, &conn);
-    if (status == VELO_OK)
-        status = line_dial(&conn->lines, link, &line);
-    *out = line;
-    return status;
+    int status = reach(self, peer, &conn);
+    return status ? status : line_dial(&conn->lines, link, out);
 }
 
 static int ofi_send(void *self, const struct velo_frame *frame) { return line_send(self, frame); }
@@ -268,34 +256,20 @@ static int ofi_learn(void *self, velo_id_t peer, const void *name, size_t len_by
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
-/* Sleep until there is something to do. */
-static void wait_until(struct endpoint *endpoint, int64_t end_ns)
-{
-    int64_t left_ns = end_ns - timer_now_ns();
-    struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
-    if (left_ns > 0 && ofi_arm(endpoint))
-        (void)poll(&file, 1, (int)(left_ns / NS_PER_MS) + 1);
-}
-
 /* Let out what was sent, and say that the port closes. */
-static void leave(struct endpoint *endpoint)
+static bool have_left(struct endpoint_base *base)
 {
-    int64_t end_ns = timer_now_ns() + LEAVE_NS;
-    bool is_left = false;
-    while (!is_left && timer_now_ns() < end_ns) {
-        is_left = true;
-        (void)ofi_progress(endpoint);
-        for (uint32_t i = 0; i < endpoint->conns_len; i++) {
-            struct conn *conn = endpoint->conns[i];
-            if (!conn || conn->state != CONN_OPEN || conn->is_self)
-                continue;
-            if (!conn->is_leaving)
-                packet_leave(conn);
-            is_left &= conn->is_leaving && !conn->filling && conn->acked == conn->sent;
-        }
-        if (!is_left)
-            wait_until(endpoint, end_ns);
+    struct endpoint *endpoint = (struct endpoint *)base;
+    bool have_left = true;
+    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+        struct conn *conn = endpoint->conns[i];
+        if (!conn || conn->state != CONN_OPEN || conn->is_self)
+            continue;
+        if (!conn->is_leaving)
+            packet_leave(conn);
+        have_left &= conn->is_leaving && !conn->filling && conn->acked == conn->sent;
     }
+    return have_left;
 }
 
 /* Has the peer taken all that was sent? Else it is asked; `asked`: what was sent by then. */
@@ -315,7 +289,7 @@ static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
     while ((conn = endpoint->conns[index]) && conn->state == CONN_OPEN && !conn->is_self &&
            !is_taken(endpoint->conns[index], &asked) && timer_now_ns() < end_ns) {
         if (!ofi_progress(endpoint))
-            wait_until(endpoint, end_ns);
+            endpoint_wait(&endpoint->base, &velo_transport, end_ns);
     }
 }
 
@@ -324,7 +298,7 @@ static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
 static void ofi_finish(void *self)
 {
     struct endpoint *endpoint = self;
-    int64_t end_ns = timer_now_ns() + LEAVE_NS;
+    int64_t end_ns = timer_now_ns() + FINISH_NS;
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
         if (endpoint->conns[i])
             finish(endpoint, i, end_ns);
@@ -333,9 +307,9 @@ static void ofi_finish(void *self)
 static void ofi_close(void *self)
 {
     struct endpoint *endpoint = self;
-    port_remove(&endpoint->port);
+    port_remove(&endpoint->base.port);
     if (endpoint->fabric.cq)
-        leave(endpoint);
+        endpoint_leave(&endpoint->base, &velo_transport, have_left);
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
         if (endpoint->conns[i])
             conn_end(endpoint->conns[i], VELO_ERR_PEER_DEAD);
@@ -350,9 +324,7 @@ static void ofi_close(void *self)
     }
     fabric_free(&endpoint->rx_memory);
     fabric_close(&endpoint->fabric);
-    if (endpoint->epoll >= 0)
-        close(endpoint->epoll);
-    timer_close(&endpoint->timer);
+    endpoint_close_files(&endpoint->base);
     free(endpoint->rx);
     free(endpoint->conns);
     free(endpoint->former_conns);
@@ -364,7 +336,7 @@ static int open_packets(struct endpoint *endpoint)
 {
     endpoint->rx = calloc(RX_PACKETS, sizeof *endpoint->rx);
     if (!endpoint->rx)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+        return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
     int status =
         fabric_allocate(endpoint, (size_t)RX_PACKETS * WIRE_PACKET_BYTES, &endpoint->rx_memory);
     if (status)
@@ -379,39 +351,24 @@ static int open_packets(struct endpoint *endpoint)
     return VELO_OK;
 }
 
-static int open_files(struct endpoint *endpoint)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    endpoint->epoll = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
-    if (endpoint->epoll < 0 || !timer_open(&endpoint->timer) ||
-        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer.fd, &event) != 0 ||
-        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->fabric.cq_fd, &event) != 0)
-        return endpoint->calls->fail(
-            VELO_ERR_SYSTEM, "transport ofi: no descriptor to wait for: %s", strerror(errno));
-    return VELO_OK;
-}
-
 static int ofi_open(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
                     void **out)
 {
-    struct endpoint *endpoint = calloc(1, sizeof *endpoint);
+    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls);
     if (!endpoint)
-        return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
-    endpoint->calls = calls;
-    endpoint->attr = *attr;
-    endpoint->epoll = endpoint->timer.fd = -1;
+        return VELO_ERR_NO_MEMORY;
     int status = settings_read(&endpoint->settings, calls);
     if (status == VELO_OK)
         status = fabric_open(endpoint);
     if (status == VELO_OK)
-        status = open_files(endpoint);
+        status = endpoint_open_files(&endpoint->base, endpoint->fabric.cq_fd, velo_transport.name);
     if (status == VELO_OK)
         status = open_packets(endpoint);
     if (status) {
         ofi_close(endpoint);
         return status;
     }
-    names_add(endpoint);
+    endpoint_show(&endpoint->base, names_forget_sockets);
     *out = endpoint;
     return VELO_OK;
 }
@@ -428,7 +385,7 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .send = ofi_send,
     .hang_up = ofi_hang_up,
     .progress = ofi_progress,
-    .descriptor = ofi_descriptor,
+    .descriptor = endpoint_descriptor,
     .own_name = ofi_own_name,
     .learn = ofi_learn,
     .sent = ofi_sent,

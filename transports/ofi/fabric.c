@@ -88,7 +88,7 @@ static void limit_buffers(void)
 static int complain(const struct endpoint *endpoint, const char *host, int error)
 {
     const struct settings *settings = &endpoint->settings;
-    return endpoint->calls->fail(
+    return endpoint->base.calls->fail(
         VELO_ERR_SYSTEM,
         "libfabric has no reliable-datagram endpoint%s%s%s%s%s%s that takes packets of %u bytes "
         "and is neither velo nor shm%s%s; `fi_info -t FI_EP_RDM` lists what it has",
@@ -104,18 +104,19 @@ static int choose(struct endpoint *endpoint)
     const struct settings *settings = &endpoint->settings;
     char service[16];
     uint32_t number = 0;
-    const char *host = endpoint->calls->host_of(endpoint->attr.owner, endpoint->attr.id, &number);
+    const char *host =
+        endpoint->base.calls->host_of(endpoint->base.attr.owner, endpoint->base.attr.id, &number);
     (void)snprintf(service, sizeof service, "%u", number);
     /* Only the user's own port has that number: those that the library opens beside it are found
      * through it. */
-    bool is_beside = attr_is_beside(&endpoint->attr);
+    bool is_beside = attr_is_beside(&endpoint->base.attr);
     int error = 0;
     limit_buffers();
     for (int need = 0; need < 2 && !endpoint->fabric.info; need++) {
         struct fi_info *all = NULL;
         struct fi_info *hints = hints_for(settings->provider, needs[need]);
         if (!hints)
-            return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+            return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
         error = host ? fi_getinfo(OFI_API, host, is_beside ? NULL : service, FI_SOURCE, hints, &all)
                      : fi_getinfo(OFI_API, NULL, NULL, 0, hints, &all);
         fi_freeinfo(hints);
@@ -171,10 +172,11 @@ int fabric_open(struct endpoint *endpoint)
     if (!error)
         return VELO_OK;
     bool is_taken = error == -FI_EADDRINUSE;
-    return endpoint->calls->fail(is_taken ? VELO_ERR_IN_USE : VELO_ERR_SYSTEM,
-                                 "libfabric's provider %s does not open an endpoint: %s%s",
-                                 fabric->info->fabric_attr->prov_name, fi_strerror(-error),
-                                 is_taken ? "; another program has the service number that [hosts] "
+    return endpoint->base.calls->fail(is_taken ? VELO_ERR_IN_USE : VELO_ERR_SYSTEM,
+                                      "libfabric's provider %s does not open an endpoint: %s%s",
+                                      fabric->info->fabric_attr->prov_name, fi_strerror(-error),
+                                      is_taken
+                                          ? "; another program has the service number that [hosts] "
                                             "gives this port"
                                           : "");
 }
@@ -199,7 +201,7 @@ int fabric_allocate(struct endpoint *endpoint, size_t len_bytes, struct memory *
     struct fabric *fabric = &endpoint->fabric;
     void *base = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for packets");
+        return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "no memory for packets");
     *memory = (struct memory){.base = base, .len_bytes = len_bytes};
     int error = fabric->is_local_mr
                     ? fi_mr_reg(fabric->domain, base, len_bytes, FI_SEND | FI_RECV | FI_READ, 0, 0,
@@ -208,8 +210,8 @@ int fabric_allocate(struct endpoint *endpoint, size_t len_bytes, struct memory *
     if (!error)
         return VELO_OK;
     fabric_free(memory);
-    return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "memory for packets is not registered: %s",
-                                 fi_strerror(-error));
+    return endpoint->base.calls->fail(
+        VELO_ERR_NO_MEMORY, "memory for packets is not registered: %s", fi_strerror(-error));
 }
 
 void fabric_free(struct memory *memory)

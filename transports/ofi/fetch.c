@@ -98,7 +98,7 @@ static bool begin_read(struct conn *conn, struct fetch *fetch)
                                 .address = fetch->from.address + fetch->begun_bytes};
     packet->len_bytes = left_bytes < READ_BYTES ? (uint32_t)left_bytes : READ_BYTES;
     if (fabric_read(&conn->endpoint->fabric, packet, conn->address, &from) == FABRIC_BUSY) {
-        conn->endpoint->is_owing = true;
+        conn->endpoint->base.is_owing = true;
         return false;
     }
     struct read *read = (struct read *)packet;
@@ -165,7 +165,7 @@ void fetch_came(struct packet *packet, bool is_failed)
             end(fetch, VELO_OK);
     }
     if (!is_failed)
-        conn->was_heard = true; /* Its signs of life may wait behind its data. */
+        conn->hearing.was_heard = true; /* Its signs of life may wait behind its data. */
     sweep(conn);
     if (conn->state == CONN_OPEN && !is_failed)
         fetches_push(conn);

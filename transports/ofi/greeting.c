@@ -84,12 +84,12 @@ static void fill(struct conn *conn, struct wire_greeting *greeting)
     greeting->header = (struct wire_header){
         .magic = WIRE_MAGIC, .kind = (uint16_t)conn->owed, .index = conn->peer_index};
     greeting->spec_hash = VELO_SPEC_HASH;
-    greeting->from = endpoint->attr.id;
+    greeting->from = endpoint->base.attr.id;
     greeting->to = conn->peer;
-    greeting->generation = endpoint->attr.generation;
+    greeting->generation = endpoint->base.attr.generation;
     greeting->index = conn->index;
     greeting->status = conn->refusal;
-    memcpy(greeting->domain, endpoint->attr.domain, strlen(endpoint->attr.domain));
+    memcpy(greeting->domain, endpoint->base.attr.domain, strlen(endpoint->base.attr.domain));
     put_name(conn, greeting, domain);
     memcpy(greeting->domain, domain, conn->owed == WIRE_REDIRECT ? sizeof domain : 0);
     memcpy(greeting->nonce_hello, conn->nonce_hello, WIRE_NONCE_BYTES);
@@ -118,7 +118,7 @@ bool greeting_push(struct conn *conn)
     conn->greeting.len_bytes = sizeof(struct wire_greeting);
     enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address);
     if (sent == FABRIC_BUSY) {
-        conn->endpoint->is_owing = true;
+        conn->endpoint->base.is_owing = true;
         return false;
     }
     conn->is_greeting_sent = sent == FABRIC_HAS;
@@ -144,9 +144,9 @@ void greeting_again(struct conn *conn)
 int greeting_call(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
-    if (conn->peer == endpoint->attr.id) {
+    if (conn->peer == endpoint->base.attr.id) {
         conn->is_self = true;
-        conn->generation = endpoint->attr.generation;
+        conn->generation = endpoint->base.attr.generation;
         conn->peer_index = conn->index;
         return conn_open(conn);
     }
@@ -162,15 +162,15 @@ int greeting_call(struct conn *conn)
 static void set_tokens(struct conn *conn)
 {
     conn->token_in = token_of(conn, conn->peer);
-    conn->token_out = token_of(conn, conn->endpoint->attr.id);
+    conn->token_out = token_of(conn, conn->endpoint->base.attr.id);
 }
 
 /* Why there is no connection for a HELLO; 0: there is one, or may be. */
 static void judge(struct conn *conn, const struct wire_greeting *hello)
 {
     const struct endpoint *endpoint = conn->endpoint;
-    bool is_other = strcmp(hello->domain, endpoint->attr.domain) != 0;
-    conn->refusal = hello->to != endpoint->attr.id       ? VELO_ERR_NO_PEER
+    bool is_other = strcmp(hello->domain, endpoint->base.attr.domain) != 0;
+    conn->refusal = hello->to != endpoint->base.attr.id  ? VELO_ERR_NO_PEER
                     : hello->spec_hash != VELO_SPEC_HASH ? VELO_ERR_VERSION
                                                          : VELO_OK;
     if (conn->refusal == VELO_OK && is_other)
@@ -183,10 +183,10 @@ static void judge(struct conn *conn, const struct wire_greeting *hello)
 static void take_hello(struct endpoint *endpoint, const struct wire_greeting *hello)
 {
     struct conn *calling = conn_find(endpoint, hello->from, CONN_CALLING);
-    bool is_for_us = strcmp(hello->domain, endpoint->attr.domain) == 0;
+    bool is_for_us = strcmp(hello->domain, endpoint->base.attr.domain) == 0;
     struct conn *before = is_for_us ? conn_find(endpoint, hello->from, CONN_CANDIDATE) : NULL;
-    if (hello->from == endpoint->attr.id ||
-        (calling && is_for_us && endpoint->attr.id < hello->from))
+    if (hello->from == endpoint->base.attr.id ||
+        (calling && is_for_us && endpoint->base.attr.id < hello->from))
         return;
     if (before && memcmp(before->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES) == 0)
         return; /* Its answer is on its way. */
@@ -273,7 +273,7 @@ static void reject(struct endpoint *endpoint, const struct wire_greeting *hello)
     fi_addr_t address;
     uint32_t generation;
     if (hello->header.kind != WIRE_HELLO || VELO_ID_NODE(hello->from) >= VELO_NODES ||
-        hello->from == endpoint->attr.id || endpoint->rejections >= REJECTIONS_MAX ||
+        hello->from == endpoint->base.attr.id || endpoint->rejections >= REJECTIONS_MAX ||
         endpoint->rejected++ >= REJECTIONS_MAX ||
         names_resolve(endpoint, hello->from, &address, &generation) != VELO_OK)
         return;
@@ -297,7 +297,7 @@ static struct conn *conn_of(const struct endpoint *endpoint, const struct wire_g
     struct conn *conn = index < endpoint->conns_len ? endpoint->conns[index] : NULL;
     bool is_confirm = greeting->header.kind == WIRE_CONFIRM;
     if (!conn || conn->state != (is_confirm ? CONN_CANDIDATE : CONN_CALLING) ||
-        conn->peer != greeting->from || greeting->to != endpoint->attr.id ||
+        conn->peer != greeting->from || greeting->to != endpoint->base.attr.id ||
         CRYPTO_memcmp(conn->nonce_hello, greeting->nonce_hello, WIRE_NONCE_BYTES) != 0)
         return NULL;
     bool is_both = CRYPTO_memcmp(conn->nonce_reply, greeting->nonce_reply, WIRE_NONCE_BYTES) == 0;
@@ -315,7 +315,7 @@ static void take_reject(const struct endpoint *endpoint, const struct wire_greet
 static void take_unsound(struct endpoint *endpoint, const struct wire_greeting *greeting,
                          size_t len_bytes, fi_addr_t from)
 {
-    refuse(endpoint);
+    endpoint_refuse(&endpoint->base);
     if (len_bytes != sizeof *greeting)
         return;
     if (greeting->header.kind == WIRE_REJECT)

@@ -27,24 +27,6 @@ struct name {
 
 /* ---- the ports of this process --------------------------------------------------------------- */
 
-static const struct endpoint *endpoint_of(const struct port *port)
-{
-    return (const struct endpoint *)port;
-}
-
-static void forget_in_child(const struct port *port)
-{
-    const struct endpoint *endpoint = endpoint_of(port);
-    names_forget_sockets(endpoint);
-    close(endpoint->epoll);
-    close(endpoint->timer.fd);
-}
-
-void names_add(struct endpoint *endpoint)
-{
-    port_add(&endpoint->port, &endpoint->attr, forget_in_child);
-}
-
 struct sibling {
     const char *domain;
     char *address;
@@ -54,8 +36,8 @@ struct sibling {
 static bool take_sibling(const struct port *port, void *arg)
 {
     const struct sibling *sibling = arg;
-    const struct endpoint *other = endpoint_of(port);
-    if (strcmp(other->attr.domain, sibling->domain) != 0)
+    const struct endpoint *other = (const struct endpoint *)port;
+    if (strcmp(other->base.attr.domain, sibling->domain) != 0)
         return false;
     *sibling->len_bytes = (uint32_t)other->fabric.name_bytes;
     memcpy(sibling->address, other->fabric.name, other->fabric.name_bytes);
@@ -66,7 +48,7 @@ bool names_sibling(const struct endpoint *endpoint, const char *domain, char *ad
                    uint32_t *len_bytes)
 {
     struct sibling sibling = {domain, address, len_bytes};
-    return port_any_beside(&endpoint->port, take_sibling, &sibling);
+    return port_any_beside(&endpoint->base.port, take_sibling, &sibling);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -85,16 +67,19 @@ static int read_name(const struct endpoint *endpoint, const void *text, size_t l
 {
     const struct fabric *fabric = &endpoint->fabric;
     if (len_bytes > sizeof *name || len_bytes < NAME_BYTES(1))
-        return endpoint->calls->fail(VELO_ERR_ARG, "this is no name of a port with transport ofi");
+        return endpoint->base.calls->fail(VELO_ERR_ARG,
+                                          "this is no name of a port with transport ofi");
     memset(name, 0, sizeof *name);
     memcpy(name, text, len_bytes);
     if (name->magic != NAME_MAGIC)
-        return endpoint->calls->fail(VELO_ERR_ARG, "this is no name of a port with transport ofi");
+        return endpoint->base.calls->fail(VELO_ERR_ARG,
+                                          "this is no name of a port with transport ofi");
     if (name->format != fabric->info->addr_format || len_bytes != NAME_BYTES(fabric->name_bytes))
-        return endpoint->calls->fail(VELO_ERR_ARG,
-                                     "the peer uses another provider of libfabric than %s; set "
-                                     "VELO_OFI_PROVIDER on both sides",
-                                     fabric->info->fabric_attr->prov_name);
+        return endpoint->base.calls->fail(
+            VELO_ERR_ARG,
+            "the peer uses another provider of libfabric than %s; set "
+            "VELO_OFI_PROVIDER on both sides",
+            fabric->info->fabric_attr->prov_name);
     return VELO_OK;
 }
 
@@ -104,17 +89,18 @@ int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, siz
     int status = read_name(endpoint, text, len_bytes, &name);
     if (status)
         return status;
-    bool is_kept = port_learn(&endpoint->port, peer, name.address, endpoint->fabric.name_bytes);
-    return is_kept ? VELO_OK : endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    bool is_kept =
+        port_learn(&endpoint->base.port, peer, name.address, endpoint->fabric.name_bytes);
+    return is_kept ? VELO_OK : endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
 }
 
 static int find_here(struct endpoint *endpoint, velo_id_t peer, char *address, uint32_t *generation)
 {
     struct velo_port_shown shown;
     struct name name;
-    int status = endpoint->calls->find_name(endpoint->attr.owner, peer, &shown);
+    int status = endpoint->base.calls->find_name(endpoint->base.attr.owner, peer, &shown);
     if (status == VELO_ERR_NO_PEER)
-        return endpoint->calls->fail(
+        return endpoint->base.calls->fail(
             VELO_ERR_NO_PEER,
             "nobody has said where port %u.%u is, and this machine has none: name its host under "
             "[hosts] in the map of nodes, or call velo_peer_name()",
@@ -132,10 +118,10 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
 {
     char address[WIRE_NAME_BYTES];
     uint32_t service;
-    const char *host = endpoint->calls->host_of(endpoint->attr.owner, peer, &service);
+    const char *host = endpoint->base.calls->host_of(endpoint->base.attr.owner, peer, &service);
     int status = VELO_OK;
     *generation = 0;
-    if (!host && !port_recall(&endpoint->port, peer, address, endpoint->fabric.name_bytes))
+    if (!host && !port_recall(&endpoint->base.port, peer, address, endpoint->fabric.name_bytes))
         status = find_here(endpoint, peer, address, generation);
     if (status)
         return status;
@@ -143,10 +129,10 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
                 : fabric_insert(&endpoint->fabric, address);
     if (*out != FI_ADDR_UNSPEC)
         return VELO_OK;
-    return endpoint->calls->fail(VELO_ERR_NO_PEER,
-                                 "libfabric's provider %s does not know the host %s of port %u.%u",
-                                 endpoint->fabric.info->fabric_attr->prov_name, host ? host : "",
-                                 VELO_ID_NODE(peer), VELO_ID_VPID(peer));
+    return endpoint->base.calls->fail(
+        VELO_ERR_NO_PEER, "libfabric's provider %s does not know the host %s of port %u.%u",
+        endpoint->fabric.info->fabric_attr->prov_name, host ? host : "", VELO_ID_NODE(peer),
+        VELO_ID_VPID(peer));
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */
@@ -189,8 +175,9 @@ static bool is_of(const struct endpoint *endpoint, int fd)
     return false;
 }
 
-void names_forget_sockets(const struct endpoint *endpoint)
+void names_forget_sockets(const struct endpoint_base *base)
 {
+    const struct endpoint *endpoint = (const struct endpoint *)base;
     uint32_t format = endpoint->fabric.info->addr_format;
     int folder =
         fd_above_standard(open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

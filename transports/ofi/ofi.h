@@ -16,9 +16,8 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
+#include "../common/endpoint.h"
 #include "../common/lines.h"
-#include "../common/ports.h"
-#include "../common/timer.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -117,7 +116,7 @@ struct conn {
     uint8_t nonce_hello[WIRE_NONCE_BYTES], nonce_reply[WIRE_NONCE_BYTES];
     struct packet greeting;
     bool is_greeting_sent; /* The fabric has it. */
-    uint32_t silent_ticks, greeting_ticks;
+    uint32_t greeting_ticks;
 
     /* Packets. */
     uint64_t token_in, token_out;
@@ -134,7 +133,8 @@ struct conn {
     int64_t sent_ns, filling_ns, credits_ns;
     bool is_asked; /* A message of the peer has come since a packet left that had more than credits.
                     */
-    bool was_heard, was_busy;
+    struct hearing hearing;
+    bool was_busy;
     uint32_t stuck_ticks;
 
     struct lines lines;
@@ -173,15 +173,9 @@ struct fabric {
 };
 
 struct endpoint {
-    struct port port; /* First. */
-    const struct velo_transport_calls *calls;
-    struct velo_endpoint_attr attr;
+    struct endpoint_base base; /* First. */
     struct settings settings;
     struct fabric fabric;
-    int epoll;
-    struct timer timer;
-    int64_t now_ns; /* Of the last look. */
-    bool is_owing;  /* The fabric did not take something. */
     struct memory rx_memory;
     struct packet *rx;
     struct packet *unposted; /* Of rx. */
@@ -233,8 +227,6 @@ bool fabric_may_wait(struct fabric *fabric);
 
 /* ---- names.c: addresses, and the ports of this process ---- */
 
-/** Peers reach the endpoint from now on. */
-void names_add(struct endpoint *endpoint);
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is. VELO_ERR_NO_PEER: nobody has said so. `generation`: 0, or of the port there. */
@@ -243,7 +235,7 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
 bool names_sibling(const struct endpoint *endpoint, const char *domain, char *address,
                    uint32_t *len_bytes);
 /** The child of a fork has copies of the fabric's sockets: close them. */
-void names_forget_sockets(const struct endpoint *endpoint);
+void names_forget_sockets(const struct endpoint_base *base);
 
 /* ---- greeting.c ---- */
 
@@ -307,10 +299,5 @@ void fetch_came(struct packet *packet, bool is_failed);
 void fetches_end(struct conn *conn, int status);
 /** And the fabric has nothing of it. */
 void fetches_free(struct conn *conn);
-
-/* ---- endpoint.c ---- */
-
-/** A packet came that no correct peer sends. */
-void refuse(struct endpoint *endpoint);
 
 #endif

@@ -50,21 +50,7 @@ static bool begin(struct conn *conn)
 static void append(const struct line *line, const struct velo_frame *frame)
 {
     struct packet *packet = conn_of_lines(line->lines)->filling;
-    struct wire_envelope *envelope = (struct wire_envelope *)(packet->data + packet->len_bytes);
-    *envelope = (struct wire_envelope){.line = line->number,
-                                       .use = line->use,
-                                       .payload_bytes = (uint16_t)frame->payload_bytes,
-                                       .kind = (uint8_t)frame->kind,
-                                       .from_dialer = line->is_dialed};
-    char *words = (char *)(envelope + 1);
-    uint32_t words_bytes = 8 * velo_frame_words(frame->kind);
-    memcpy(words, frame->word, words_bytes);
-    if (frame->payload_bytes) {
-        char *payload = words + words_bytes;
-        memset(payload + frame->payload_bytes / 8 * 8, 0, frame->payload_bytes % 8 ? 8 : 0);
-        memcpy(payload, frame->payload, frame->payload_bytes);
-    }
-    packet->len_bytes += wire_frame_bytes(frame->kind, frame->payload_bytes);
+    packet->len_bytes += line_put_frame(line, frame, packet->data + packet->len_bytes);
 }
 
 /* ---- credits --------------------------------------------------------------------------------- */
@@ -168,7 +154,7 @@ int packet_add(struct line *line, const struct velo_frame *frame)
 
 static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
 
-static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->is_owing = true; }
+static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->base.is_owing = true; }
 
 static void forget_credit(struct line *line) { drop_credit((struct ofi_line *)line); }
 
@@ -204,7 +190,7 @@ static enum fabric_sent offer(struct conn *conn, struct packet *packet)
 {
     enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, packet, conn->address);
     if (sent == FABRIC_BUSY)
-        conn->endpoint->is_owing = true;
+        conn->endpoint->base.is_owing = true;
     return sent;
 }
 
@@ -256,7 +242,7 @@ void packets_flush(struct endpoint *endpoint, bool credits_too)
     while (*at) {
         struct conn *conn = *at;
         bool are_due =
-            conn->credits && (credits_too || endpoint->now_ns - conn->credits_ns >= LAZY_NS);
+            conn->credits && (credits_too || endpoint->base.now_ns - conn->credits_ns >= LAZY_NS);
         (void)(are_due ? push_credits(conn) : packet_flush(conn));
         conn->is_listed = conn->filling || conn->credits;
         if (conn->is_listed)
@@ -323,7 +309,7 @@ static bool take_frames(struct conn *conn, const char *data, size_t len_bytes)
         conn->is_asked |= frame.kind == VELO_FRAME_SLOT;
         /* The sender is the port that has proved to have the secret. */
         if (!lines_take(&conn->lines, conn->generation, envelope, &frame))
-            refuse(conn->endpoint);
+            endpoint_refuse(&conn->endpoint->base);
         at += frame_bytes;
     }
     return true;
@@ -340,7 +326,7 @@ static struct conn *conn_of(struct endpoint *endpoint, const struct wire_header 
     const struct former_conn *former =
         header->index < endpoint->conns_len ? &endpoint->former_conns[header->index] : NULL;
     if (!former || former->ticks == 0 || former->token != header->token)
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
     return NULL;
 }
 
@@ -353,7 +339,7 @@ static void take_sequence(struct conn *conn, const struct wire_header *header, c
     }
     conn->taken++;
     if (!take_frames(conn, data, len_bytes)) {
-        refuse(conn->endpoint);
+        endpoint_refuse(&conn->endpoint->base);
         conn_end(conn, VELO_ERR_CORRUPT);
     }
     if (conn->state != CONN_OPEN)
@@ -373,7 +359,7 @@ void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, 
     const struct wire_header *header = (const struct wire_header *)data;
     if (len_bytes < sizeof *header || header->magic != WIRE_MAGIC || header->kind < WIRE_HELLO ||
         header->kind > WIRE_ASK) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         return;
     }
     if (header->kind < WIRE_FRAMES) {
@@ -384,10 +370,10 @@ void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, 
     if (!conn)
         return;
     if (!conn->is_self && header->taken - conn->acked > conn->sent - conn->acked) {
-        refuse(endpoint);
+        endpoint_refuse(&endpoint->base);
         return;
     }
-    conn->was_heard = true;
+    conn->hearing.was_heard = true;
     if (!conn->is_self)
         conn->acked = header->taken;
     if (header->kind == WIRE_ASK)

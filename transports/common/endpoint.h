@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file endpoint.h
+ * @brief What the endpoints of transports between machines have in common: the first member of a
+ *        transport's own.
+ */
+#ifndef VELO_TRANSPORT_ENDPOINT_H
+#define VELO_TRANSPORT_ENDPOINT_H
+
+#include "ports.h"
+#include "timer.h"
+
+/** What was not taken below is offered again after this time. */
+#define OWING_NS (1 * NS_PER_MS)
+
+struct endpoint_base {
+    struct port port; /* First. */
+    const struct velo_transport_calls *calls;
+    struct velo_endpoint_attr attr;
+    /* In the child of a fork: close what else the endpoint has. NULL: there is nothing. */
+    void (*forget)(const struct endpoint_base *base);
+    int epoll;
+    struct timer timer;
+    int64_t now_ns; /* Of the last look. */
+    bool is_owing;  /* Something was not taken below. */
+};
+
+/** A new endpoint of this size, in which all else is zero. NULL: out of memory, and `fail` has said
+ *  so. */
+void *endpoint_new(size_t len_bytes, const struct velo_endpoint_attr *attr,
+                   const struct velo_transport_calls *calls);
+/** Open the epoll that the library waits for: of the timer, and of `file` unless that is -1. */
+int endpoint_open_files(struct endpoint_base *base, int file, const char *transport);
+void endpoint_close_files(struct endpoint_base *base);
+/** The epoll: `descriptor` of the transport. */
+int endpoint_descriptor(void *self);
+/** Peers reach the endpoint from now on. */
+void endpoint_show(struct endpoint_base *base, void (*forget)(const struct endpoint_base *base));
+/** Something came that no correct peer sends. */
+void endpoint_refuse(const struct endpoint_base *base);
+/** Sleep until there is something to do. */
+void endpoint_wait(struct endpoint_base *base, const struct velo_transport *transport,
+                   int64_t end_ns);
+/** The endpoint closes: wait for a while until its peers know, and have taken all. `has_left`: they
+ *  have; else it tells them. */
+void endpoint_leave(struct endpoint_base *base, const struct velo_transport *transport,
+                    bool (*has_left)(struct endpoint_base *base));
+
+#endif
