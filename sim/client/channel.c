@@ -124,6 +124,15 @@ static void wait_for_turn(struct sim_channel *channel, uint32_t tid)
     }
 }
 
+void sim_channel_expect_done(int status, const char *what)
+{
+    if (status == SIM_OK)
+        return;
+    (void)fprintf(stderr, "velo: the simulated cluster refused %s: %s\n", what,
+                  status == SIM_ERR_NODE ? "it has no such node" : "the call makes no sense");
+    _exit(SIM_EXIT);
+}
+
 /* The processor time of this thread. The C library's function may show a virtual clock. */
 static uint64_t computed_ps(void)
 {

@@ -32,6 +32,11 @@ SIM_API struct sim_channel *sim_channel_mine(void);
 /** A sentence, for as long as the process lives. */
 SIM_API const char *sim_channel_why_none(void);
 
+/** What a call of the simulator returned that is not to fail: it names what the process has from
+ * the simulator. If it was refused all the same, say what, and end the process: to go on would be
+ * to take for done what was not. */
+SIM_API void sim_channel_expect_done(int status, const char *what);
+
 /** Has a signal handler run in this thread during a call, since this was last asked? */
 SIM_API bool sim_channel_was_interrupted(void);
 

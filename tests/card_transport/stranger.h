@@ -13,6 +13,8 @@ struct stranger;
 /* In a context of the node that the map counts `id` as on, with its vpid if that is free. */
 struct stranger *stranger_open(uint32_t node, velo_id_t id);
 void stranger_close(struct stranger *s);
+/* From now on its stores name another node. */
+void stranger_mistake(struct stranger *s, uint32_t node);
 uint16_t stranger_address(const struct stranger *s);
 uint32_t stranger_ring_slots(const struct stranger *s);
 

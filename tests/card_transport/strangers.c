@@ -4,8 +4,13 @@
  * Of two nodes the map counts odd vpids as on the second.
  */
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "stranger.h"
+
+/* Of a process that cannot go on: sim/client/channel.h. */
+#define SIM_EXIT 70
 
 #define PEER VELO_ID(0, 7)
 #define PEER_NODE 1
@@ -219,4 +224,24 @@ TEST(garbage_of_a_hostile_context_harms_nobody_else)
     stranger_close(s);
     CHECK_OK(velo_port_close(other));
     CHECK_OK(velo_port_close(port));
+}
+
+/* ---- what the simulator refuses -------------------------------------------------------------- */
+
+static void store_to_no_node(void *arg)
+{
+    struct stranger *s = stranger_open(PEER_NODE, PEER);
+    uint64_t line[WIRE_LINE_WORDS] = {0};
+    (void)arg;
+    stranger_send(s, stranger_address(s), 0, line, 2);
+    stranger_mistake(s, VELO_NODES - 1);
+    stranger_send(s, stranger_address(s), 0, line, 2);
+    _exit(0); /* It has taken the line for sent. */
+}
+
+TEST(a_store_that_the_simulator_refuses_does_not_count_as_sent)
+{
+    int status = child_wait(child_start(store_to_no_node, NULL));
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), SIM_EXIT);
 }

@@ -71,7 +71,7 @@ struct host_io {
 
     /** Store a line of 1 to 8 words to a unit of the node (VELO_UNIT_), as one write. `address`: as
      *  layout `address` for messages; 0 for descriptors. False: the way to the node is full, and
-     *  nothing was written. */
+     *  nothing was written. A card that is gone takes everything, and nothing comes of it. */
     bool (*store)(const struct host_context *context, unsigned unit, uint64_t address,
                   const uint64_t *line, uint32_t len_words);
     /** Write one of the context's own registers. `offset`: of context 0's. */

@@ -83,7 +83,8 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
 {
     struct sim_channel *channel = sim_channel_self();
     uint64_t window = velo_window_pack((uint32_t)address, (uint8_t)context->number, (uint8_t)unit);
-    (void)sim_poll_store((uint32_t)context->node, window, line, len_words);
+    sim_channel_expect_done(sim_poll_store((uint32_t)context->node, window, line, len_words),
+                            "a store");
     sim_channel_charge(channel, sim_channel_area()->gap_ps);
     return true;
 }
@@ -93,8 +94,10 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
 
 static void register_write(const struct host_context *context, uint64_t offset, uint64_t value)
 {
-    (void)sim_register_write(sim_channel_self(), context->node,
-                             offset + context->number * REG_CONTEXT_STRIDE, value);
+    sim_channel_expect_done(sim_register_write(sim_channel_self(), context->node,
+                                               offset + context->number * REG_CONTEXT_STRIDE,
+                                               value),
+                            "a write to a register");
 }
 
 static bool memory_enter(const struct host_context *context, uint64_t address, uint64_t len_bytes,
