@@ -2,7 +2,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -117,6 +119,31 @@ void test_check_fails(const char *file, int line, const char *call, int status, 
     if (strstr(velo_last_error(), about) == NULL)
         test_fail(file, line, "the error of %s does not speak of \"%s\": %s", call, about,
                   velo_last_error());
+}
+
+static bool write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY);
+    bool is_written = fd >= 0 && write(fd, text, strlen(text)) >= 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+bool test_unshare(int namespaces)
+{
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+    char user[64], group[64];
+
+    if (uid == 0)
+        return unshare(namespaces) == 0;
+    snprintf(user, sizeof(user), "0 %u 1", uid);
+    snprintf(group, sizeof(group), "0 %u 1", gid);
+    /* A file gets a user and a group: without both the kernel makes none there. */
+    return unshare(namespaces | CLONE_NEWUSER) == 0 && write_file("/proc/self/uid_map", user) &&
+           write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", group);
 }
 
 void test_skip(const char *reason)

@@ -125,6 +125,10 @@ void child_kill(pid_t child);
 /* Reap a child however it ends, and return its wait status. */
 int child_wait(pid_t child);
 
+/* Put this process, a child, into namespaces of its own (CLONE_NEW...); a user who is not root gets
+ * one in which he is. False: the machine permits none. */
+bool test_unshare(int namespaces);
+
 /* Payload, tag and mixing of bits that follow from a seed. */
 uint64_t test_mix(uint64_t seed);
 void pattern_fill(void *buf, size_t len_bytes, uint64_t seed);
