@@ -92,7 +92,7 @@ void native_map_put(struct native_map *map)
         drop(map);
 }
 
-static struct native_map *find(const struct segment *segment)
+static struct native_map *find_map(const struct segment *segment)
 {
     seg_acquire();
     struct native_map *map = *list();
@@ -208,7 +208,7 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
                          domain->name);
     if (status)
         return status;
-    struct native_map *map = find(segment);
+    struct native_map *map = find_map(segment);
     if (map) {
         seg_put(segment);
         *out = map;

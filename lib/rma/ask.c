@@ -19,7 +19,7 @@ static void append(struct op_list *list, struct op *op)
     list->tail = op;
 }
 
-static struct op *take(struct op_list *list)
+static struct op *take_first_op(struct op_list *list)
 {
     struct op *op = list->head;
     list->head = op->next;
@@ -146,7 +146,7 @@ static int begin(struct velo_rma_peer *peer, int *ended)
         status = peer->rma->device->begin(peer, op);
     if (status == VELO_AGAIN)
         return status;
-    (void)take(&peer->waiting);
+    (void)take_first_op(&peer->waiting);
     if (status == OFFLOADED)
         return VELO_OK;
     if (status == MUST_ASK) {
@@ -288,7 +288,7 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
     }
     if (peer->sending == op || op->pieces_answered < op->pieces_sent)
         return 0;
-    (void)take(&peer->asked);
+    (void)take_first_op(&peer->asked);
     if (op->status == VELO_OK)
         rma->counters.asked++;
     finish(peer, op, op->status);
@@ -303,9 +303,9 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
     peer->sending = NULL;
     peer->rma->device->fail(peer, status);
     while (peer->asked.head)
-        finish(peer, take(&peer->asked), status);
+        finish(peer, take_first_op(&peer->asked), status);
     while (peer->waiting.head)
-        finish(peer, take(&peer->waiting), status);
+        finish(peer, take_first_op(&peer->waiting), status);
 }
 
 static int peer_status(const struct velo_rma_peer *peer)

@@ -35,7 +35,7 @@ static int check(const struct velo_rma *rma, size_t len_bytes, uint32_t rights, 
 }
 
 /* An unused registration, or NULL with *status. */
-static struct velo_rma_mem *take(struct velo_rma *rma, int *status)
+static struct velo_rma_mem *take_free_mem(struct velo_rma *rma, int *status)
 {
     struct velo_rma_mem *mem = rma->mems_free;
     if (likely(mem)) {
@@ -95,7 +95,7 @@ int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, ui
         return status;
     if (unlikely(!addr || (uintptr_t)addr + len_bytes < len_bytes))
         return velo_fail(VELO_ERR_ARG, "addr is NULL, or the memory ends beyond the address space");
-    struct velo_rma_mem *mem = take(rma, &status);
+    struct velo_rma_mem *mem = take_free_mem(rma, &status);
     if (unlikely(!mem))
         return status;
     mem->addr = addr;
@@ -168,7 +168,7 @@ int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights, 
     if (len_bytes > ARENA_BYTES_MAX)
         return velo_fail(VELO_ERR_NO_SPACE, "%zu bytes are more than a unit's arena holds",
                          len_bytes);
-    struct velo_rma_mem *mem = take(rma, &status);
+    struct velo_rma_mem *mem = take_free_mem(rma, &status);
     if (!mem)
         return status;
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);

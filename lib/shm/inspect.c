@@ -85,7 +85,7 @@ static void count_rx(struct mapped *m)
     m->view.kept_bound_bytes = order_counter(&header->kept_bound_bytes);
 }
 
-static struct mapped *find(struct mapped *all, size_t n, velo_id_t id)
+static struct mapped *find_port(struct mapped *all, size_t n, velo_id_t id)
 {
     for (size_t i = 0; i < n; i++)
         if (all[i].view.id == id)
@@ -154,7 +154,7 @@ static void find_incoming(struct mapped *all, size_t n, const struct mapped *rec
         bool is_carried = ring->transport[0] != '\0';
         const char *transport = is_carried ? ring->transport : ring->tx_device ? "nic" : "shm";
         add_conn(conns, receiver->view.id, source, false, transport);
-        struct mapped *sender = is_carried ? NULL : find(all, n, source);
+        struct mapped *sender = is_carried ? NULL : find_port(all, n, source);
         if (!sender || sender->segment.header->generation != entry_generation(entry))
             continue;
         add_conn(conns, source, receiver->view.id, true, transport);

@@ -12,7 +12,7 @@
 
 /* Find a free line that has memory: one that was used before, or the next one. What stands in the
  * segment is for people: others may write there, so we do not go by it. */
-static int find(struct segment *segment, uint32_t *index)
+static int find_free_line(struct segment *segment, uint32_t *index)
 {
     uint32_t i = 0;
     while (i < segment->outgoing_len && segment->outgoing_used[i / 64] & BIT(i))
@@ -35,7 +35,7 @@ int outgoing_add(struct segment *segment, velo_id_t peer, const char *transport,
 {
     uint32_t index = 0;
     seg_acquire();
-    int status = find(segment, &index);
+    int status = find_free_line(segment, &index);
     if (status == VELO_OK) {
         *line = seg_outgoing(segment, index);
         segment->outgoing_used[index / 64] |= BIT(index);

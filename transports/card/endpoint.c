@@ -53,7 +53,7 @@ static void push(struct endpoint *endpoint)
     fetches_push(endpoint);
 }
 
-static bool take(struct endpoint *endpoint)
+static bool take_all(struct endpoint *endpoint)
 {
     bool any = fetches_take(endpoint);
     return store_take(endpoint) || any;
@@ -62,10 +62,10 @@ static bool take(struct endpoint *endpoint)
 static bool card_progress(void *self)
 {
     struct endpoint *endpoint = self;
-    bool any = take(endpoint);
+    bool any = take_all(endpoint);
     if (!any) {
         host_io->poll();
-        any = take(endpoint);
+        any = take_all(endpoint);
     }
     endpoint->base.now_ns = timer_now_ns();
     if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns, endpoint->patience.tick_ns))

@@ -215,7 +215,7 @@ void fetches_free(struct endpoint *endpoint)
 
 /* Pieces come in any order. After one that failed the others are waited for: they may still write.
  */
-static void take(struct endpoint *endpoint, uint64_t word)
+static void take_notification(struct endpoint *endpoint, uint64_t word)
 {
     uint32_t flight = velo_rma_notification_cookie(word) % FLIGHTS;
     struct fetch *fetch = endpoint->flights[flight];
@@ -248,7 +248,7 @@ bool fetches_take(struct endpoint *endpoint)
         *entry = 0;
         context->queue_head++;
         host_io->work(HOST_COPY);
-        take(endpoint, word);
+        take_notification(endpoint, word);
         store_give_back(endpoint, HOST_REG_QUEUE_READ_POINTERS, context->queue_head,
                         &endpoint->queue_told, context->queue_entries);
         any = true;

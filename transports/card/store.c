@@ -24,7 +24,7 @@ bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kin
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void take(struct endpoint *endpoint, const uint64_t *line)
+static void take_line(struct endpoint *endpoint, const uint64_t *line)
 {
     uint32_t words = 1 + velo_header_len(line[0]) / 8;
     uint16_t from = velo_header_source(line[0]);
@@ -89,7 +89,7 @@ bool store_take(struct endpoint *endpoint)
         bool is_part =
             velo_header_len(line[0]) > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0;
         if (!is_part || take_part(endpoint, line, line))
-            take(endpoint, line);
+            take_line(endpoint, line);
         store_give_back(endpoint, HOST_REG_READ_POINTERS, endpoint->head, &endpoint->head_told,
                         context->ring_slots);
     }

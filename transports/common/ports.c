@@ -82,7 +82,7 @@ bool port_any_beside(const struct port *port, bool (*takes)(const struct port *o
 
 /* ---- what they know -------------------------------------------------------------------------- */
 
-static struct known *find(const struct port *port, velo_id_t peer)
+static struct known *find_known(const struct port *port, velo_id_t peer)
 {
     struct known *known = port->known;
     while (known && known->peer != peer)
@@ -93,7 +93,7 @@ static struct known *find(const struct port *port, velo_id_t peer)
 bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_bytes)
 {
     (void)pthread_mutex_lock(&lock);
-    struct known *known = find(port, peer);
+    struct known *known = find_known(port, peer);
     if (!known && (known = calloc(1, sizeof *known))) {
         known->peer = peer;
         known->next = port->known;
@@ -111,7 +111,7 @@ bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len
     (void)pthread_mutex_lock(&lock);
     for (const struct port *other = ports; other && !known; other = other->next)
         if (is_beside(port, other))
-            known = find(other, peer);
+            known = find_known(other, peer);
     if (known)
         memcpy(what, known->what, len_bytes);
     (void)pthread_mutex_unlock(&lock);

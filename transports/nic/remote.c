@@ -94,7 +94,7 @@ static void take_out(struct halves *halves, size_t at)
 }
 
 /* The place of the first half that is for a gate; `len`: there is none. */
-static size_t find(const struct halves *halves, uint32_t sender, uint8_t gate)
+static size_t find_half(const struct halves *halves, uint32_t sender, uint8_t gate)
 {
     size_t at = 0;
     while (at < halves->len && (halves->all[at].sender != sender || halves->all[at].gate != gate))
@@ -105,7 +105,7 @@ static size_t find(const struct halves *halves, uint32_t sender, uint8_t gate)
 static bool open_gate(struct device_port *device, uint32_t sender, uint8_t gate)
 {
     struct device_remote *remote = device->remote;
-    size_t at = find(&remote->waiting, sender, gate);
+    size_t at = find_half(&remote->waiting, sender, gate);
     if (at == remote->waiting.len)
         return add(&remote->opened, &(struct half){.sender = sender, .gate = gate});
     uint64_t word = remote->waiting.all[at].word;
@@ -119,7 +119,7 @@ bool remote_gated(struct device_port *device, uint64_t word, uint8_t gate, uint3
     struct device_remote *remote = make(device);
     if (!remote)
         return false;
-    size_t at = find(&remote->opened, sender, gate);
+    size_t at = find_half(&remote->opened, sender, gate);
     if (at == remote->opened.len)
         return add(&remote->waiting, &(struct half){sender, gate, word});
     take_out(&remote->opened, at);
@@ -141,7 +141,7 @@ void remote_slot_came(struct device_port *device, uint64_t word, uint32_t sender
 /* ---- what the node notifies ------------------------------------------------------------------ */
 
 /* Take a notification. False: it makes no sense. */
-static bool take(struct device_port *device, uint64_t word)
+static bool take_notification(struct device_port *device, uint64_t word)
 {
     struct device_remote *remote = device->remote;
     unsigned place = velo_rma_notification_place(word);
@@ -170,7 +170,7 @@ void remote_drain(struct device_port *device)
         order_show(&device->context.queue_head, remote->head);
         device->news++;
         host_io->work(HOST_COPY);
-        if (!take(device, word))
+        if (!take_notification(device, word))
             order_count(&device->port->shared->rx_errors, 1);
         nic_give_back(device, HOST_REG_QUEUE_READ_POINTERS, remote->head, &remote->head_told,
                       context->queue_entries / 4);
