@@ -336,7 +336,8 @@ int velo_mq_cookie(const struct velo_mq_request *request, uint64_t *cookie)
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
-/* Read the cookie, which stands before what `arrival` was made of. False: it is not there. */
+/* Read the cookie, which stands before the trailer that `arrival` was made of. False: it is not
+ * there. */
 static bool parse_cookie(const struct velo_msg *msg, struct arrival *arrival)
 {
     if (arrival->len_bytes < sizeof arrival->cookie)
@@ -353,7 +354,7 @@ static bool parse_cookie(const struct velo_msg *msg, struct arrival *arrival)
 static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
                        struct arrival *arrival)
 {
-    struct wire_eager eager;
+    size_t len_bytes = msg->len_bytes;
     struct wire_sync sync;
     struct wire_rts rts;
     *arrival = (struct arrival){
@@ -365,11 +366,12 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
     };
     switch (arrival->kind) {
     case MQ_WIRE_EAGER:
-        if (!mq_wire_read(msg, &eager, sizeof eager))
+        if (!wire_read_eager(msg->data, &len_bytes, msg->tag & MQ_WIRE_COOKIE, &arrival->match,
+                             &arrival->cookie))
             return false;
-        arrival->match = eager.match;
-        arrival->len_bytes = (uint32_t)(msg->len_bytes - sizeof eager);
-        arrival->total_bytes = arrival->len_bytes;
+        arrival->has_cookie = msg->tag & MQ_WIRE_COOKIE;
+        arrival->len_bytes = (uint32_t)len_bytes;
+        arrival->total_bytes = len_bytes;
         return true;
     case MQ_WIRE_EAGER_APART:
         arrival->kind = MQ_WIRE_EAGER;
@@ -400,7 +402,7 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
 static bool parse(const struct velo_mq *mq, const struct velo_msg *msg, struct arrival *arrival)
 {
     return parse_kind(mq, msg, arrival) &&
-           (!(msg->tag & MQ_WIRE_COOKIE) || parse_cookie(msg, arrival)) &&
+           (!(msg->tag & MQ_WIRE_COOKIE) || arrival->has_cookie || parse_cookie(msg, arrival)) &&
            arrival->len_bytes <= arrival->total_bytes && arrival->space < VELO_MQ_SPACES;
 }
 
@@ -453,10 +455,10 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 {
     uint64_t match;
     size_t total_bytes = msg->len_bytes;
-    if (likely(msg->tag == MQ_WIRE_EAGER && msg->len_bytes >= sizeof match)) {
-        total_bytes -= sizeof match;
-        memcpy(&match, (const char *)msg->data + total_bytes, sizeof match);
-    } else if (msg->tag != MQ_WIRE_EAGER_APART || !port_held_word(mq->port, &match)) {
+    bool is_plain =
+        msg->tag == MQ_WIRE_EAGER && wire_read_eager(msg->data, &total_bytes, false, &match, NULL);
+    if (unlikely(!is_plain) &&
+        (msg->tag != MQ_WIRE_EAGER_APART || !port_held_word(mq->port, &match))) {
         take_other(mq, msg);
         return;
     }
@@ -486,18 +488,12 @@ hot_inline bool take_short(struct velo_mq *mq, uint64_t header)
     struct short_message message;
     uint64_t match, cookie = 0;
     if (!short_message_read(port->current, header, &message) ||
-        unlikely((message.tag & ~(MQ_WIRE_COOKIE | MQ_WIRE_SPACE_MASK)) != MQ_WIRE_EAGER ||
-                 message.len_bytes < sizeof match))
+        unlikely((message.tag & ~(MQ_WIRE_COOKIE | MQ_WIRE_SPACE_MASK)) != MQ_WIRE_EAGER))
         return false;
-    size_t len_bytes = message.len_bytes - sizeof match;
-    memcpy(&match, message.data + len_bytes, sizeof match);
+    size_t len_bytes = message.len_bytes;
     bool has_cookie = message.tag & MQ_WIRE_COOKIE;
-    if (has_cookie) {
-        if (unlikely(len_bytes < sizeof cookie))
-            return false;
-        len_bytes -= sizeof cookie;
-        memcpy(&cookie, message.data + len_bytes, sizeof cookie);
-    }
+    if (unlikely(!wire_read_eager(message.data, &len_bytes, has_cookie, &match, &cookie)))
+        return false;
     uint32_t space_number = (message.tag & MQ_WIRE_SPACE_MASK) >> MQ_WIRE_SPACE_SHIFT;
     if (unlikely(space_number >= VELO_MQ_SPACES))
         return false;

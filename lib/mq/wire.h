@@ -26,8 +26,11 @@
 #ifndef VELO_MQ_WIRE_H
 #define VELO_MQ_WIRE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "../base/compiler.h"
 #include "../core/port.h"
 
 enum mq_wire_kind {
@@ -45,10 +48,6 @@ enum mq_wire_kind {
 #define MQ_WIRE_COOKIE 0x08u
 #define MQ_WIRE_SPACE_SHIFT 4
 #define MQ_WIRE_SPACE_MASK 0x30u
-
-struct wire_eager {
-    uint64_t match;
-};
 
 struct wire_sync {
     uint64_t sender_id;
@@ -79,12 +78,28 @@ struct wire_fin {
     int64_t status;
 };
 
-_Static_assert(sizeof(struct wire_eager) == 8, "layout");
 _Static_assert(sizeof(struct wire_sync) == 16, "layout");
 _Static_assert(sizeof(struct wire_rts) == 40, "layout");
 _Static_assert(sizeof(struct wire_cts) == 24, "layout");
 _Static_assert(sizeof(struct wire_data) == 16, "layout");
 _Static_assert(sizeof(struct wire_fin) == 16, "layout");
+
+/** Read the words behind the payload of an EAGER message: then *len_bytes is the payload's alone.
+ *  Each word is read once, since its sender can still write to it. `cookie` changes only if there
+ *  is one. False: the message is too short for them. */
+hot_inline bool wire_read_eager(const void *data, size_t *len_bytes, bool has_cookie,
+                                uint64_t *match, uint64_t *cookie)
+{
+    size_t words_bytes = sizeof *match + (has_cookie ? sizeof *cookie : 0);
+    if (unlikely(*len_bytes < words_bytes))
+        return false;
+    const char *words = (const char *)data + *len_bytes - words_bytes;
+    *len_bytes -= words_bytes;
+    if (has_cookie)
+        memcpy(cookie, words, sizeof *cookie);
+    memcpy(match, words + words_bytes - sizeof *match, sizeof *match);
+    return true;
+}
 
 /** A connection must have this room beside an eager message of any kind. */
 #define WIRE_TRAILER_MAX (sizeof(uint64_t) + sizeof(struct wire_rts))

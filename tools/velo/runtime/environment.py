@@ -85,7 +85,7 @@ GROUPS = (
                  "silence after which transport card gives a peer up, in ms, 100 to 3600000"),
     )),
     Group("EXTOLL's interface", (
-        Variable("VELO_NODE", "by launcher, or 0", "number of this node for programs of EXTOLL, 0 to 255"),
+        Variable("VELO_NODE", "by launcher, or 0", "number of this node, 0 to 255"),
         Variable("VELO_EXTOLL_WAIT_MS", "10000",
                  "longest wait for a port that is not open yet, in ms; -1: for ever"),
         Variable("VELO2_MTU", "120", "64: messages of up to 64 bytes, as older hardware had"),
