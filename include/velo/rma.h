@@ -686,7 +686,7 @@ VELO_API int velo_rma_fence(struct velo_rma_peer *peer);
  * @param timeout_ns  Longest wait; 0 looks once, VELO_FOREVER waits without limit.
  * @retval VELO_OK              All done; operations that failed have left error notifications.
  * @retval VELO_TIMEOUT         Some are still under way.
- * @retval VELO_ERR_INTERRUPTED The same; a signal handler ran.
+ * @retval VELO_ERR_INTERRUPTED The same; a signal handler ran, or velo_port_interrupt().
  * @retval VELO_AGAIN           Some are still under way, and our notification queue is full and
  *                              pushes peers back; poll it, then flush again. Waiting on could be
  *                              for ever: two units might wait for each other.

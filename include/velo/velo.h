@@ -28,8 +28,8 @@
  *
  * Signals: a wait that sleeps ends with VELO_ERR_INTERRUPTED when a signal handler has run in its
  * thread, with or without SA_RESTART. The wait does not notice a handler that runs just before the
- * sleep: if that matters, the handler calls velo_port_interrupt(). A handler must not use a
- * connection or a port that the code it interrupts may be using.
+ * sleep: if that matters, the handler calls velo_port_interrupt() or velo_conn_interrupt(). A
+ * handler must not use a connection or a port that the code it interrupts may be using.
  *
  * Waiting: a call named velo_try_x never waits; a call that may wait takes a timeout in ns as its
  * last argument. 0 tries once, VELO_FOREVER waits without a limit; once the time has run out, the
@@ -295,15 +295,18 @@ VELO_API int velo_peer_name(struct velo_port *port, velo_id_t peer, const void *
 VELO_API velo_id_t velo_port_id(const struct velo_port *port);
 
 /**
- * End a wait on a port: the one that is under way, or else the next.
+ * End a wait on a port, and one on its RMA unit: the one that is under way, or else the next.
  *
- * velo_recv(), velo_peek(), and the waits of queues and units on the port then return
- * VELO_ERR_INTERRUPTED, once. Calls that do not wait take no notice.
+ * velo_recv(), velo_peek(), and the waits of queues on the port then return VELO_ERR_INTERRUPTED,
+ * once; so do, once, velo_rma_poll(), velo_rma_flush() and velo_rma_arm() if the port has a unit: a
+ * wait of theirs that was about to sleep ends a tenth of a second later. Calls that do not wait
+ * take no notice. Waits for room on a connection have velo_conn_interrupt(). The port must stay
+ * open until the call has returned, also where the wait that it ends is the last one.
  *
  * @param port  An open port.
  * @thread Any thread, and signal handlers.
  * @path cold
- * @see velo_recv
+ * @see velo_recv, velo_conn_interrupt
  */
 VELO_API void velo_port_interrupt(struct velo_port *port);
 
@@ -428,6 +431,42 @@ VELO_API int velo_connect(struct velo_port *port, velo_id_t peer, struct velo_co
                           int64_t timeout_ns);
 
 /**
+ * Connect a port to a peer, without a wait.
+ *
+ * As velo_connect(). Over a network the first call asks the peer, and later calls for the same peer
+ * look whether it has answered; velo_connect() goes on with that question, too. The question is
+ * given up when the port is closed.
+ *
+ * @param port  The sending port.
+ * @param peer  Id of the receiving port, in the same domain; may be the port itself.
+ * @param conn  Receives the connection, as velo_connect() gives it.
+ * @retval VELO_OK           Connected.
+ * @retval VELO_AGAIN        Over a network: the peer has not answered yet. Try again.
+ * @retval VELO_ERR_NO_PEER  No such port is open now.
+ * @retval VELO_ERR_FULL     The peer's connection table is full. It looks for senders that have
+ *                           died, so a later try may find room.
+ * @return Other statuses as velo_connect().
+ * @thread Any thread.
+ * @path cold
+ * @see velo_connect
+ */
+VELO_API int velo_try_connect(struct velo_port *port, velo_id_t peer, struct velo_conn **conn);
+
+/**
+ * End a wait for room on a connection: the one that is under way, or else the next.
+ *
+ * velo_send(), velo_sendv() or velo_reserve() then returns VELO_ERR_INTERRUPTED, once, and nothing
+ * was sent; a wait that was about to sleep does so a tenth of a second later. Calls that find room,
+ * or do not wait, take no notice.
+ *
+ * @param conn  An open connection.
+ * @thread Any thread, and signal handlers.
+ * @path cold
+ * @see velo_send, velo_port_interrupt
+ */
+VELO_API void velo_conn_interrupt(struct velo_conn *conn);
+
+/**
  * End a connection.
  *
  * Messages already sent are still delivered; a reservation that was not committed is dropped.
@@ -518,7 +557,8 @@ VELO_API int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_b
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, it refused a damaged ring, or
  * messages in the ring were overwritten while this call slept.
- * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept; nothing was sent.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept, or
+ *                              velo_conn_interrupt(); nothing was sent.
  * @thread One thread at a time per connection.
  * @path hot
  * @source VELO paper, section 3 (integrated end-to-end flow control)
@@ -605,7 +645,8 @@ VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **b
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
- * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept; nothing is reserved.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept, or
+ *                              velo_conn_interrupt(); nothing is reserved.
  * @thread One thread at a time per connection.
  * @path hot
  * @see velo_try_reserve, velo_commit

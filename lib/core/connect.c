@@ -113,7 +113,7 @@ static int connect_segment(struct velo_conn *conn, int64_t table_ns)
 static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns,
                           int64_t table_ns)
 {
-    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
+    int64_t end_ns = timeout_ns == NET_TRY ? 0 : wait_end_ns(wait_now_ns(), timeout_ns);
     int status = open_peer(conn->port, peer, end_ns, &conn->segment);
     if (status)
         return status;
@@ -129,9 +129,6 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
 {
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
-    if (timeout_ns < VELO_FOREVER)
-        return velo_fail(VELO_ERR_ARG, "timeout_ns is %lld; give 0 or more, or VELO_FOREVER",
-                         (long long)timeout_ns);
     if (VELO_ID_NODE(peer) >= VELO_NODES)
         return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()",
                          peer);
@@ -157,6 +154,14 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     return VELO_OK;
 }
 
+static int check_timeout(int64_t timeout_ns)
+{
+    return timeout_ns >= VELO_FOREVER
+               ? VELO_OK
+               : velo_fail(VELO_ERR_ARG, "timeout_ns is %lld; give 0 or more, or VELO_FOREVER",
+                           (long long)timeout_ns);
+}
+
 static int64_t table_wait_ns(int64_t timeout_ns)
 {
     return timeout_ns >= 0 && timeout_ns < TABLE_WAIT_NS ? timeout_ns : TABLE_WAIT_NS;
@@ -164,13 +169,23 @@ static int64_t table_wait_ns(int64_t timeout_ns)
 
 int velo_connect(struct velo_port *port, velo_id_t peer, struct velo_conn **out, int64_t timeout_ns)
 {
-    return connect_to(port, peer, timeout_ns, table_wait_ns(timeout_ns), 0, out);
+    int status = check_timeout(timeout_ns);
+    return status ? status : connect_to(port, peer, timeout_ns, table_wait_ns(timeout_ns), 0, out);
+}
+
+int velo_try_connect(struct velo_port *port, velo_id_t peer, struct velo_conn **out)
+{
+    int status = connect_to(port, peer, NET_TRY, 0, 0, out);
+    return status == VELO_TIMEOUT ? VELO_AGAIN : status;
 }
 
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
                           int64_t timeout_ns)
 {
-    return connect_to(port, peer, timeout_ns, table_wait_ns(timeout_ns), ++port->orders, conn);
+    int status = check_timeout(timeout_ns);
+    return status ? status
+                  : connect_to(port, peer, timeout_ns, table_wait_ns(timeout_ns), ++port->orders,
+                               conn);
 }
 
 int port_connect_present(struct velo_port *port, velo_id_t peer, struct velo_conn **conn)

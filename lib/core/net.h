@@ -43,6 +43,10 @@ struct net_plug {
     void (*detach)(struct velo_port *port);
 };
 
+/** As timeout_ns of `connect`: do not wait, not even for the answer of a peer that was asked. The
+ *  next call for the same peer goes on with that. VELO_TIMEOUT: there is no answer yet. */
+#define NET_TRY INT64_MIN
+
 struct net_calls {
     /** In place of memory. Senders fence and begin a line with each message. Threads do not spin,
      *  since nothing comes while they look at memory alone. */

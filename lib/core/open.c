@@ -120,6 +120,7 @@ static struct velo_port *port_new(void)
     }
     memset(port, 0, sizeof *port);
     port->wake_fd = port->epoll_fd = -1;
+    port->interrupt = &port->interrupted;
     return port;
 }
 

@@ -5,11 +5,35 @@
 
 #include "../base/error.h"
 #include "../base/sized.h"
+#include "../shm/wait.h"
+
+void port_interrupts_unit(struct velo_port *port, struct velo_port *unit)
+{
+    order_set_flag(&port->unit_interrupted, 0);
+    unit->interrupt = &port->unit_interrupted;
+    order_show(&port->unit_generation, unit->segment->generation);
+    order_show(&port->unit_word, (uintptr_t)&unit->shared->summary);
+}
+
+void port_has_no_unit(struct velo_port *port) { order_show(&port->unit_word, 0); }
+
+/* Another thread may be closing the unit. So nothing of it is read or written here: its waits look
+ * at a flag of this port, and the kernel takes an address and a name that may be gone. */
+static void interrupt_unit(struct velo_port *port)
+{
+    const uint32_t *word = (const uint32_t *)(uintptr_t)order_counter(&port->unit_word);
+    order_set_flag(&port->unit_interrupted, 1);
+    if (!word)
+        return;
+    wait_wake(word);
+    wait_doorbell_ring((uint32_t)order_counter(&port->unit_generation));
+}
 
 void velo_port_interrupt(struct velo_port *port)
 {
     int error = errno; /* Of what a signal handler has interrupted. */
     order_set_flag(&port->interrupted, 1);
+    interrupt_unit(port);
     /* No sender set this bit: it makes the sleeper's compare fail, so that it looks. */
     order_ring_summary(&port->shared->summary, 1);
     seg_wake_owner(port->segment);

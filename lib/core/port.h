@@ -41,12 +41,16 @@ struct velo_port {
     uint32_t polled_count;
     uint32_t deferred_count;
     uint32_t behind_count;
-    uint32_t waits;           /* Waits that began with no spin budget. */
-    uint32_t interrupted;     /* The wait has to end. */
-    bool tells_departures;    /* VELO_PORT_DEPARTURES. */
-    struct ring_rx *departed; /* Rings whose end is still to be told, the earliest first. */
-    bool has_users;           /* velo_source_set_user() was called. */
-    bool promote;             /* Poll busy rings, rather than let them ring each time. */
+    uint32_t waits;            /* Waits that began with no spin budget. */
+    uint32_t interrupted;      /* The wait has to end. */
+    uint32_t unit_interrupted; /* That of the unit beside the port has to. */
+    uint32_t *interrupt;       /* Which of the two, and of which port, is for this one's waits. */
+    uint64_t unit_word;        /* Address of the word on which the unit sleeps; 0: there is none. */
+    uint64_t unit_generation;  /* Of its doorbell. */
+    bool tells_departures;     /* VELO_PORT_DEPARTURES. */
+    struct ring_rx *departed;  /* Rings whose end is still to be told, the earliest first. */
+    bool has_users;            /* velo_source_set_user() was called. */
+    bool promote;              /* Poll busy rings, rather than let them ring each time. */
     int64_t spin_ns;
     int64_t spin_max_ns;
     int64_t reaped_ns;
@@ -94,6 +98,10 @@ int port_open_plugged(const struct velo_port_attr *attr, const struct net_plug *
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
                      struct velo_port **out);
 
+/** velo_port_interrupt() of a port ends a wait of the one beside it, too, until that closes. */
+void port_interrupts_unit(struct velo_port *port, struct velo_port *unit);
+void port_has_no_unit(struct velo_port *port);
+
 /** As velo_connect(), for the library's own use: to a peer that is there, whose table may be full
  * of senders that have died. It has half a second to find them. */
 int port_connect_present(struct velo_port *port, velo_id_t peer, struct velo_conn **conn);
@@ -136,6 +144,7 @@ struct velo_conn {
     uint32_t index;
     bool fenced;              /* Fence between publish and doorbell: one side has no membarrier. */
     bool reserved;            /* A reservation is open; tx.limit is 0 meanwhile. */
+    uint32_t interrupted;     /* The wait for room has to end. */
     int gone;                 /* The reason why nothing can be sent any more; tx.limit is 0 then. */
     uint32_t again;           /* VELO_AGAIN in a row. */
     uint64_t received_before; /* The port's message count at the last reservation. */

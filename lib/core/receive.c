@@ -172,15 +172,15 @@ static bool timed_out(const struct wait_clock *clock, int64_t now_ns)
 /* Is there a reason to end a wait without a message? See tell(). */
 static bool is_to_end(const struct velo_port *port)
 {
-    return port->departed || order_flag(&port->interrupted);
+    return port->departed || order_flag(port->interrupt);
 }
 
 /* An interrupt ends one wait. */
 static bool take_interrupt(struct velo_port *port)
 {
-    if (!order_flag(&port->interrupted))
+    if (!order_flag(port->interrupt))
         return false;
-    order_set_flag(&port->interrupted, 0);
+    order_set_flag(port->interrupt, 0);
     return true;
 }
 
@@ -276,7 +276,7 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
     if (!fall_asleep(port, unlikely(port->net) ? port->net->sleeps : SEG_SLEEPS_ON_WORD, &rx))
         return rx;
     if (sleep_for_message(port, slice_ns))
-        order_set_flag(&port->interrupted, 1);
+        order_set_flag(port->interrupt, 1);
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return next_message(port);
 }
@@ -350,8 +350,8 @@ _Static_assert(offsetof(struct velo_msg, generation) == offsetof(struct velo_msg
                    offsetof(struct ring_rx, user) == offsetof(struct ring_rx, source) + 8,
                "a message is handed out with its source in one piece");
 
-hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, size_t len_bytes,
-                     uint8_t tag, const void *data)
+hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, size_t len_bytes, uint8_t tag,
+                     const void *data)
 {
     if (!msg)
         return;

@@ -365,7 +365,7 @@ struct ring_rx {
     struct seg_ring *shared;
     velo_id_t source; /* With the two behind it, 16 bytes: a message is handed out with them. */
     uint32_t generation;
-    void *user; /* Of the source; see velo_source_set_user(). */
+    void *user;     /* Of the source; see velo_source_set_user(). */
     uint64_t order; /* See tx_order of seg_ring. */
     uint32_t index;
     enum rx_mode mode;

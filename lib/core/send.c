@@ -4,6 +4,7 @@
  * that says whether the receiver polls that ring. Everything else (no credit, a receiver to be
  * rung, a peer that is gone) is out of line.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "../base/error.h"
@@ -194,6 +195,25 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes, int64_t slic
     return status;
 }
 
+/* The wait that is under way, which sleeps for a slice of time at most, or the next one ends. From
+ * the flag on, the sender may end the connection: the kernel takes an address that is gone. */
+void velo_conn_interrupt(struct velo_conn *conn)
+{
+    int error = errno; /* Of what a signal handler has interrupted. */
+    const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
+    order_set_flag(&conn->interrupted, 1);
+    wait_wake(word);
+    errno = error;
+}
+
+static bool take_interrupt(struct velo_conn *conn)
+{
+    if (likely(!order_flag(&conn->interrupted)))
+        return false;
+    order_set_flag(&conn->interrupted, 0);
+    return true;
+}
+
 /* The receiver waits for a message that is no longer there. Tell it. */
 static cold_path int refuse_ring(struct velo_conn *conn)
 {
@@ -223,6 +243,8 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
             return status;
         if (timeout_ns == 0)
             return VELO_TIMEOUT;
+        if (unlikely(take_interrupt(conn)))
+            return VELO_ERR_INTERRUPTED;
         if (timeout_ns > 0) { /* A send that finds room reads no clock. */
             int64_t now_ns = wait_now_ns();
             start_ns = start_ns ? start_ns : now_ns;

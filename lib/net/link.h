@@ -39,6 +39,7 @@ struct velo_link {
 
     /* Outgoing. */
     bool is_kept;            /* A connection has it: it is not freed before the connection ends. */
+    bool is_asked;           /* No connection has it yet, but a try has asked `source` by it. */
     uint64_t order;          /* See tx_order of struct seg_ring. */
     struct segment *segment; /* Its ring, in memory of this process. */
     struct seg_outgoing *shown;

@@ -109,6 +109,29 @@ static int show(struct velo_link *link, velo_id_t peer)
                         &link->shown);
 }
 
+/* The link by which a try has asked this peer; NULL: none has. */
+static struct velo_link *take_asked(struct carrier *carrier, velo_id_t peer, uint64_t order)
+{
+    pthread_mutex_lock(&carrier->lock);
+    struct velo_link *link = carrier->links;
+    while (link && !(link->is_asked && link->source == peer && link->order == order))
+        link = link_next(link);
+    if (link)
+        link->is_asked = false;
+    pthread_mutex_unlock(&carrier->lock);
+    return link;
+}
+
+/* Keep it for the next try. It stays until then even if it is over: its status says why. */
+static int keep_asked(struct velo_link *link, velo_id_t peer)
+{
+    pthread_mutex_lock(&link->carrier->lock);
+    link->source = peer;
+    link->is_asked = true;
+    pthread_mutex_unlock(&link->carrier->lock);
+    return VELO_TIMEOUT;
+}
+
 static void fill_conn(struct velo_conn *conn, struct velo_link *link)
 {
     static const uint32_t always_ring = BELL_RING;
@@ -130,13 +153,16 @@ static void fill_conn(struct velo_conn *conn, struct velo_link *link)
 int link_connect(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
 {
     struct carrier *carrier = carrier_to(conn->port, peer);
-    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
+    bool is_try = timeout_ns == NET_TRY;
+    int64_t end_ns = is_try ? 0 : wait_end_ns(wait_now_ns(), timeout_ns);
     for (;;) {
-        struct velo_link *link;
-        int64_t answer_ns = wait_now_ns() + ANSWER_NS;
-        int status = dial(carrier, peer, conn->order, &link);
+        struct velo_link *link = take_asked(carrier, peer, conn->order);
+        int64_t answer_ns = is_try ? 0 : wait_now_ns() + ANSWER_NS;
+        int status = link ? VELO_OK : dial(carrier, peer, conn->order, &link);
         if (status == VELO_OK) {
             status = wait_for_answer(link, peer, end_ns > answer_ns ? end_ns : answer_ns);
+            if (is_try && status == VELO_TIMEOUT && look(link) != LINK_OVER)
+                return keep_asked(link, peer);
             if (status == VELO_OK)
                 status = show(link, peer);
             if (status == VELO_OK) {

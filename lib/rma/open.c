@@ -51,7 +51,7 @@ static int allocate(struct velo_rma *rma)
     return status;
 }
 
-static int open_port(struct velo_rma *rma, const struct velo_port *port, bool may_attach)
+static int open_port(struct velo_rma *rma, struct velo_port *port, bool may_attach)
 {
     /* Each peer may take two connections: for its requests, and for its answers to ours. */
     uint32_t conns_max = port->shape.conns_max * 2;
@@ -61,6 +61,8 @@ static int open_port(struct velo_rma *rma, const struct velo_port *port, bool ma
         return velo_fail(VELO_ERR_STATE, "the port has an RMA unit already; use that one");
     if (status)
         return status;
+    rma->owner = port;
+    port_interrupts_unit(port, rma->port);
     rma->device = rma_offload_of(rma->port);
     rma->is_plain = rma->device == &rma_no_device;
     /* Members of the group could make us reach other memory than was registered. */
@@ -74,6 +76,8 @@ static int open_port(struct velo_rma *rma, const struct velo_port *port, bool ma
 
 static void destroy(struct velo_rma *rma)
 {
+    if (rma->owner)
+        port_has_no_unit(rma->owner);
     (void)velo_port_close(rma->port);
     rma_table_close(&rma->table);
     free(rma->queue);

@@ -136,6 +136,7 @@ static inline bool rma_peer_is_remote(const struct velo_rma_peer *peer)
 
 struct velo_rma {
     struct velo_port *port;           /* Our own, beside the user's. */
+    struct velo_port *owner;          /* The user's. */
     const struct rma_offload *device; /* What carries out operations for us. */
     struct table table;
     struct velo_rma_counters counters;

@@ -68,6 +68,34 @@ TEST(connect_waits_as_long_as_it_was_told)
     CHECK_OK(velo_port_close(port));
 }
 
+/* Natively the peer's memory is there or not; over a network it has to answer. */
+TEST(a_try_to_connect_never_waits_and_succeeds_in_the_end)
+{
+    struct velo_port *port = port_open(0), *peer = port_open(9);
+    struct velo_conn *conn = NULL;
+    int status;
+
+    CHECK_STATUS(velo_try_connect(port, VELO_ID(0, 200), &conn), VELO_ERR_NO_PEER);
+    CHECK_FAILS(velo_try_connect(NULL, VELO_ID(0, 9), &conn), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_try_connect(port, VELO_ID(0, 9), NULL), VELO_ERR_ARG, "NULL");
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), &conn, INT64_MIN), VELO_ERR_ARG);
+    for (uint64_t round = 0; round < 3; round++) {
+        int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+
+        while ((status = velo_try_connect(port, VELO_ID(0, 9), &conn)) == VELO_AGAIN &&
+               test_now_ns() < end_ns)
+            test_sleep_ns(TEST_US);
+        CHECK_OK(status);
+        message_send(conn, 32, round);
+        message_expect(peer, 32, round, VELO_ID(0, 0));
+        if (round == 1)
+            CHECK_OK(velo_disconnect(conn));
+    }
+    (void)velo_try_connect(port, VELO_ID(0, 9), &conn); /* Perhaps it is under way. */
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(peer));
+}
+
 TEST(several_connections_to_one_peer_each_keep_their_order)
 {
     enum { CONNS = 5, MSGS = 2000 };

@@ -154,3 +154,39 @@ TEST(another_thread_can_end_a_wait_too)
     CHECK_STATUS(velo_peek(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
     CHECK_OK(velo_port_close(port));
 }
+
+static void *interrupt_conn_soon(void *conn)
+{
+    test_sleep_ns(20 * TEST_MS);
+    velo_conn_interrupt(conn);
+    return NULL;
+}
+
+/* The receiver lives, and takes nothing. Each interrupt ends one wait: the one that is under way,
+ * or the next. */
+TEST(a_wait_for_room_can_be_interrupted_from_another_thread)
+{
+    struct velo_port *port = port_open_sized(VELO_VPID_ANY, 8, 16384, 0);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    pthread_t thread;
+    void *room;
+    char byte;
+
+    velo_conn_interrupt(conn); /* Calls that find room take no notice. */
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(velo_send(conn, "x", 1, 0, VELO_FOREVER));
+    while (velo_try_send(conn, "x", 1, 0) == VELO_OK)
+        ;
+    CHECK_STATUS(velo_send(conn, "x", 1, 0, 0), VELO_TIMEOUT); /* Nor do those that do not wait. */
+    CHECK_STATUS(velo_send(conn, "x", 1, 0, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_create(&thread, NULL, interrupt_conn_soon, conn), 0);
+    CHECK_STATUS(velo_reserve(conn, 1, &room, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    velo_port_interrupt(port); /* That is for who receives. */
+    CHECK_STATUS(velo_sendv(conn, &(struct iovec){"x", 1}, 1, 0, 5 * TEST_MS), VELO_TIMEOUT);
+    while (velo_try_recv(port, &byte, 1, NULL) == VELO_OK)
+        ;
+    CHECK_STATUS(velo_recv(port, &byte, 1, NULL, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_OK(velo_send(conn, "x", 1, 0, TEST_PATIENCE_NS));
+    CHECK_OK(velo_port_close(port));
+}

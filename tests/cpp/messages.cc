@@ -316,6 +316,18 @@ TEST(cpp_an_event_loop_waits_for_a_descriptor)
     CHECK_GOOD(port.try_peek());
 }
 
+TEST(cpp_an_interrupted_wait_for_room_says_so)
+{
+    velo::Port port = open_port(1);
+    CHECK_IS(port.try_connect(VELO_ID(0, 99)), Status::no_peer);
+    auto conn = port.try_connect(port.id());
+    CHECK_GOOD(conn);
+    while (conn->try_send({}))
+        ;
+    conn->interrupt();
+    CHECK_IS(conn->send({}, 0, patience), Status::interrupted);
+}
+
 TEST(cpp_an_interrupted_wait_says_so)
 {
     velo::Port port = open_port(1);

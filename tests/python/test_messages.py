@@ -242,6 +242,31 @@ def test_another_thread_ends_a_wait(port: velo.Port) -> None:
         port.recv(PATIENCE_S)
 
 
+def test_another_thread_ends_a_wait_for_room(port: velo.Port, conn: velo.Connection) -> None:
+    while conn.try_send(b"x"):
+        pass
+    threading.Timer(0.05, conn.interrupt).start()
+    with pytest.raises(velo.Interrupted):
+        conn.send(b"x", timeout=PATIENCE_S)
+    assert port.recv_bytes(timeout=PATIENCE_S) == b"x"
+
+
+def test_another_thread_ends_a_wait_for_notifications(port: velo.Port) -> None:
+    with velo.Rma(port) as unit:
+        threading.Timer(0.05, port.interrupt).start()
+        with pytest.raises(velo.Interrupted):
+            unit.poll(timeout=PATIENCE_S)
+
+
+def test_a_try_to_connect_does_not_wait(port: velo.Port) -> None:
+    with pytest.raises(velo.NoPeer):
+        port.try_connect(port.id ^ 0x80)
+    conn = port.try_connect(port.id)
+    assert conn is not None
+    conn.send(b"x")
+    assert port.recv_bytes(timeout=PATIENCE_S) == b"x"
+
+
 def test_closing_ends_a_send_that_waits(port: velo.Port, conn: velo.Connection) -> None:
     while conn.try_send(b"x" * 8000):
         pass

@@ -209,6 +209,8 @@ class Connection
     /** Port::generation() of the peer; see velo_conn_generation(). */
     std::uint32_t generation() const noexcept { return velo_conn_generation(conn_); }
 
+    /** End a wait for room. Any thread, and signal handlers; see velo_conn_interrupt(). */
+    void interrupt() noexcept { velo_conn_interrupt(conn_); }
     /** End the connection, which the destructor does too; see velo_disconnect(). */
     void disconnect() noexcept
     {
@@ -320,6 +322,17 @@ class Port
     {
         velo_conn *conn = nullptr;
         int status = velo_connect(port_, peer, &conn, timeout.count());
+        if (status != VELO_OK)
+            return static_cast<Status>(status);
+        return Result<Connection>(std::in_place, Connection(core_, conn));
+    }
+
+    /** Connect without a wait. Status::again: the peer has not answered yet; see
+     *  velo_try_connect(). */
+    Result<Connection> try_connect(velo_id_t peer) noexcept
+    {
+        velo_conn *conn = nullptr;
+        int status = velo_try_connect(port_, peer, &conn);
         if (status != VELO_OK)
             return static_cast<Status>(status);
         return Result<Connection>(std::in_place, Connection(core_, conn));

@@ -7,7 +7,7 @@ from typing import Any
 from velo._velo import ffi, lib
 
 from . import waits
-from .errors import Closed, Timeout, check, fail
+from .errors import Closed, Interrupted, Timeout, check, fail
 from .port import Buffer, Port
 from .reservation import Sender
 
@@ -27,6 +27,7 @@ class Connection(Sender):
         super().__init__()
         self._max_bytes: int = lib.velo_conn_max_bytes(conn)
         self._done = ffi.new("size_t *")
+        self._is_interrupted = False
         self.peer = peer
         """Id of the port that it leads to."""
 
@@ -91,6 +92,14 @@ class Connection(Sender):
                 return
             self._go_on(status, end)
 
+    def interrupt(self) -> None:
+        """End a wait for room on this connection, the one under way or else the next, with
+        Interrupted. From any thread, and from a signal handler.
+        """
+        conn = self._handle()
+        self._is_interrupted = True
+        lib.velo_conn_interrupt(conn)
+
     def check_peer(self) -> None:
         """Raise PeerClosed or PeerDead if the peer takes no more messages; one system call."""
         with self._turn:
@@ -132,4 +141,7 @@ class Connection(Sender):
     def _go_on(self, status: int, end: int | None) -> None:
         if self._port._is_closing:
             raise Closed("the port of this connection is being closed")
+        if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted:
+            self._is_interrupted = False
+            raise Interrupted("interrupt() was called")
         super()._go_on(status, end)

@@ -167,6 +167,23 @@ class Port:
             if not late or (status != lib.VELO_ERR_INTERRUPTED and waits.is_over(end)):
                 raise fail(status, cold=True)
 
+    def try_connect(self, peer: int) -> "Connection | None":
+        """The right to send to a peer, without a wait; None: it has not answered yet.
+
+        That is so over a network only. NoPeer: no such port is open.
+        """
+        from .connection import Connection
+
+        conn = ffi.new("struct velo_conn **")
+        status = lib.velo_try_connect(self._handle(), peer, conn)
+        if status == lib.VELO_AGAIN:
+            return None
+        if status:
+            raise fail(status, cold=True)
+        connection = Connection(self, conn[0], peer)
+        self._conns.add(connection)
+        return connection
+
     # ---- receiving -------------------------------------------------------------------------------
 
     def recv(self, timeout: float | None = None) -> Message:

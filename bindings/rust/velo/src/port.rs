@@ -189,6 +189,15 @@ impl Port {
         Ok(Connection { raw, port: PhantomData })
     }
 
+    /// Connect without a wait. [`Status::AGAIN`]: the peer has not answered yet;
+    /// velo_try_connect().
+    pub fn try_connect(&self, peer: u32) -> Result<Connection<'_>, Status> {
+        let mut raw = ptr::null_mut();
+        Status::check(unsafe { sys::velo_try_connect(self.raw.as_ptr(), peer, &mut raw) })?;
+        let raw = NonNull::new(raw).expect("an open connection is not NULL");
+        Ok(Connection { raw, port: PhantomData })
+    }
+
     /// Receive into a buffer if a message is there; velo_try_recv().
     pub fn try_recv(&self, buf: &mut [u8]) -> Result<Info, NotReceived> {
         let mut msg = no_message();
@@ -277,6 +286,25 @@ impl Interrupter<'_> {
     }
 }
 
+/// Ends a wait for room on a connection, as [`Interrupter`] does on a port; velo_conn_interrupt().
+#[derive(Clone, Copy)]
+pub struct SendInterrupter<'conn> {
+    raw: NonNull<sys::velo_conn>,
+    conn: PhantomData<&'conn ()>,
+}
+
+// SAFETY: The call is for any thread.
+unsafe impl Send for SendInterrupter<'_> {}
+unsafe impl Sync for SendInterrupter<'_> {}
+
+impl SendInterrupter<'_> {
+    /// The wait returns [`Status::INTERRUPTED`].
+    pub fn interrupt(self) {
+        // SAFETY: The connection is borrowed, so it is open.
+        unsafe { sys::velo_conn_interrupt(self.raw.as_ptr()) }
+    }
+}
+
 /// The right to send to one port; ended when it is dropped.
 pub struct Connection<'port> {
     raw: NonNull<sys::velo_conn>,
@@ -300,6 +328,11 @@ impl Connection<'_> {
         let (at, len) = (bytes.as_ptr().cast(), bytes.len() as _);
         let time = nanoseconds(timeout);
         Status::check(unsafe { sys::velo_send(self.raw.as_ptr(), at, len, tag, time) })
+    }
+
+    /// What ends a wait for room on this connection, from another thread.
+    pub fn interrupter(&self) -> SendInterrupter<'_> {
+        SendInterrupter { raw: self.raw, conn: PhantomData }
     }
 
     /// Does the peer still take messages? A system call; velo_conn_status().

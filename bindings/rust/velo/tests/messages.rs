@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every call of the crate, and the statuses that one process can provoke.
 
+use std::thread;
 use std::time::Duration;
 
 use velo::{id, last_error, Connection, Port, PortOptions, Status};
@@ -15,6 +16,19 @@ fn options(test: &str) -> PortOptions {
 
 fn itself(port: &Port) -> Connection<'_> {
     port.connect(port.id(), PATIENCE).unwrap()
+}
+
+#[test]
+fn another_thread_ends_a_wait_for_room() {
+    let port = Port::open(&options("room")).unwrap();
+    assert_eq!(port.try_connect(id(0, 99)).err(), Some(Status::NO_PEER));
+    let connection = port.try_connect(port.id()).unwrap();
+    while connection.try_send(b"x", 0).is_ok() {}
+    let end = connection.interrupter();
+    thread::scope(|scope| {
+        scope.spawn(move || end.interrupt());
+        assert_eq!(connection.send(b"x", 0, PATIENCE), Err(Status::INTERRUPTED));
+    });
 }
 
 #[test]
