@@ -115,7 +115,7 @@ static struct velo_link *take_asked(struct carrier *carrier, velo_id_t peer, uin
     pthread_mutex_lock(&carrier->lock);
     struct velo_link *link = carrier->links;
     while (link && !(link->is_asked && link->source == peer && link->order == order))
-        link = link_next(link);
+        link = link->next;
     if (link)
         link->is_asked = false;
     pthread_mutex_unlock(&carrier->lock);
