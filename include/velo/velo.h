@@ -679,6 +679,10 @@ VELO_API int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag);
  * @param msg        Receives length, source and tag; its data points to buf. May be NULL.
  * @retval VELO_OK           A message was received.
  * @retval VELO_AGAIN        None is there.
+ * @retval VELO_ERR_PEER_CLOSED  A sender has left. This and the next two come only from a port
+ *                           with VELO_PORT_DEPARTURES.
+ * @retval VELO_ERR_PEER_DEAD    A sender's process has ended.
+ * @retval VELO_ERR_CORRUPT      A sender's ring was damaged, and is not read again.
  * @retval VELO_ERR_ARG      port is NULL, or buf is NULL with cap_bytes above 0.
  * @retval VELO_ERR_STATE    A message is held by velo_try_peek().
  * @retval VELO_ERR_TOO_BIG  The next message does not fit; it stays, and msg holds its length,
@@ -707,6 +711,10 @@ VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
  * @retval VELO_OK           A message was received.
  * @retval VELO_TIMEOUT      None came in the time given.
  * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
+ * @retval VELO_ERR_PEER_CLOSED  A sender has left. This and the next two come only from a port
+ *                           with VELO_PORT_DEPARTURES.
+ * @retval VELO_ERR_PEER_DEAD    A sender's process has ended.
+ * @retval VELO_ERR_CORRUPT      A sender's ring was damaged, and is not read again.
  * @retval VELO_ERR_ARG      port is NULL, buf is NULL with cap_bytes above 0, or timeout_ns is
  *                           below -1.
  * @retval VELO_ERR_STATE    A message is held by velo_try_peek().
@@ -729,6 +737,10 @@ VELO_API int velo_recv(struct velo_port *port, void *buf, size_t cap_bytes, stru
  * @param msg   Receives address, length, source and tag.
  * @retval VELO_OK         A message is held; call velo_release() when done.
  * @retval VELO_AGAIN      None is there.
+ * @retval VELO_ERR_PEER_CLOSED  A sender has left. This and the next two come only from a port
+ *                           with VELO_PORT_DEPARTURES.
+ * @retval VELO_ERR_PEER_DEAD    A sender's process has ended.
+ * @retval VELO_ERR_CORRUPT      A sender's ring was damaged, and is not read again.
  * @retval VELO_ERR_ARG    An argument is NULL.
  * @retval VELO_ERR_STATE  A message is held already.
  * @thread One thread at a time per port.
@@ -746,6 +758,10 @@ VELO_API int velo_try_peek(struct velo_port *port, struct velo_msg *msg);
  * @retval VELO_OK         A message is held; call velo_release() when done.
  * @retval VELO_TIMEOUT    None came in the time given.
  * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
+ * @retval VELO_ERR_PEER_CLOSED  A sender has left. This and the next two come only from a port
+ *                           with VELO_PORT_DEPARTURES.
+ * @retval VELO_ERR_PEER_DEAD    A sender's process has ended.
+ * @retval VELO_ERR_CORRUPT      A sender's ring was damaged, and is not read again.
  * @retval VELO_ERR_ARG    An argument is NULL, or timeout_ns is below -1.
  * @retval VELO_ERR_STATE  A message is held already.
  * @thread One thread at a time per port.
