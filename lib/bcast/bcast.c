@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/copy.h"
 #include "../base/sized.h"
 #include "../shm/memory.h"
@@ -226,6 +227,7 @@ static int open_writer(struct velo_bcast *bcast, const struct velo_bcast_attr *a
 
 int velo_bcast_open(const struct velo_bcast_attr *given, struct velo_bcast **out)
 {
+    CANCEL_LATER();
     struct velo_bcast_attr attr = VELO_BCAST_ATTR_INIT;
     struct seg_domain domain = {0};
     if (!out)
@@ -250,6 +252,7 @@ int velo_bcast_open(const struct velo_bcast_attr *given, struct velo_bcast **out
 
 int velo_bcast_close(struct velo_bcast *bcast)
 {
+    CANCEL_LATER();
     if (!bcast)
         return VELO_OK;
     GUARD_UNUSED(bcast, "a ring");

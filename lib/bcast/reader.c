@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "../base/cancel.h"
 #include "../base/copy.h"
 
 #define JOIN_NAP_NS 1000000
@@ -129,6 +130,7 @@ static int join_within(struct velo_bcast_reader *reader, const struct seg_domain
 int velo_bcast_join(const struct velo_bcast_attr *given, struct velo_bcast_reader **out,
                     int64_t timeout_ns)
 {
+    CANCEL_LATER();
     struct velo_bcast_attr attr = VELO_BCAST_ATTR_INIT;
     struct seg_domain domain = {0};
     if (!out || timeout_ns < VELO_FOREVER)
@@ -155,6 +157,7 @@ int velo_bcast_join(const struct velo_bcast_attr *given, struct velo_bcast_reade
 
 int velo_bcast_leave(struct velo_bcast_reader *reader)
 {
+    CANCEL_LATER();
     if (!reader)
         return VELO_OK;
     GUARD_UNUSED(reader, "reader");

@@ -2,6 +2,7 @@
 /* Connecting and disconnecting. */
 #include <stdlib.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "entry.h"
@@ -127,6 +128,7 @@ static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeou
 static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, int64_t table_ns,
                       uint64_t order, struct velo_conn **out)
 {
+    CANCEL_LATER();
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
     if (VELO_ID_NODE(peer) >= VELO_NODES)
@@ -212,6 +214,7 @@ static void unlist(struct velo_conn *conn)
 
 int velo_disconnect(struct velo_conn *conn)
 {
+    CANCEL_LATER();
     GUARD_UNUSED(conn, "connection");
     if (!conn)
         return VELO_OK;

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "../base/order.h"
@@ -36,6 +37,7 @@ static int open_wake(struct velo_port *port)
 
 int velo_port_fd(struct velo_port *port, int *fd)
 {
+    CANCEL_LATER();
     if (!port || !fd)
         return velo_fail(VELO_ERR_ARG, "port or fd is NULL");
     if (port->net && !port->net->add_descriptors)

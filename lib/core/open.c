@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/copy.h"
 #include "../base/error.h"
 #include "../base/sized.h"
@@ -143,6 +144,7 @@ static int port_finish(struct velo_port *port, int status, struct velo_port **ou
 int port_open_plugged(const struct velo_port_attr *attr, const struct net_plug *plug,
                       struct velo_port **out)
 {
+    CANCEL_LATER();
     static const struct velo_port_attr defaults = VELO_PORT_ATTR_INIT;
     struct velo_port_attr ours = VELO_PORT_ATTR_INIT;
     if (!out)
@@ -161,6 +163,7 @@ int port_open_plugged(const struct velo_port_attr *attr, const struct net_plug *
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
                      struct velo_port **out)
 {
+    CANCEL_LATER();
     struct velo_port *beside = port_new();
     if (!beside)
         return VELO_ERR_NO_MEMORY;
@@ -178,6 +181,7 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
 
 int velo_port_close(struct velo_port *port)
 {
+    CANCEL_LATER();
     GUARD_UNUSED(port, "port");
     if (!port)
         return VELO_OK;

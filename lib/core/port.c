@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
@@ -40,7 +41,11 @@ void velo_port_interrupt(struct velo_port *port)
     errno = error;
 }
 
-cold_path bool port_net_progress(struct velo_port *port) { return port->net->progress(port); }
+cold_path bool port_net_progress(struct velo_port *port)
+{
+    CANCEL_LATER();
+    return port->net->progress(port);
+}
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }
 

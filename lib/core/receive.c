@@ -3,6 +3,7 @@
  * Receiving: the poll, waiting, and the calls that do them. senders.h decides at which rings a poll
  * looks.
  */
+#include "../base/cancel.h"
 #include "../shm/wait.h"
 #include "senders.h"
 #include "spin.h"
@@ -115,8 +116,10 @@ hot_inline struct ring_rx *next_message(struct velo_port *port)
 /* A busy ring must starve neither those that ring nor those that come over a network. */
 static __attribute__((noinline)) void look_around(struct velo_port *port, const struct ring_rx *rx)
 {
-    if (port->net)
+    if (port->net) {
+        CANCEL_LATER();
         port->net->ring_paused(port, rx);
+    }
     rx_take_bells(port);
 }
 
@@ -248,8 +251,10 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
  * handler ran. */
 static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
 {
-    return unlikely(port->net) ? port->net->sleep(port, slice_ns)
-                               : wait_sleep(&port->shared->summary, 0, slice_ns);
+    if (likely(!port->net))
+        return wait_sleep(&port->shared->summary, 0, slice_ns);
+    CANCEL_LATER();
+    return port->net->sleep(port, slice_ns);
 }
 
 /* Look at everything once more, and say how to wake this port. What comes after the look changes
@@ -310,6 +315,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
 /* As sleep_once(), but the caller sleeps. A sender that rings, or the network, wakes it. */
 int velo_port_arm(struct velo_port *port)
 {
+    CANCEL_LATER();
     GUARD(port, "port");
     if (!port)
         return VELO_ERR_ARG;
@@ -556,7 +562,7 @@ hot_inline bool rings_are_empty(const struct velo_port *port, const struct ring_
 static cold_path int peek_net(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
     if (port->net->carries_all && timeout_ns == NO_WAIT &&
-        order_peek_summary(&port->shared->summary) == 0 && !port->net->progress(port) &&
+        order_peek_summary(&port->shared->summary) == 0 && !port_net_progress(port) &&
         rings_are_empty(port, NULL)) {
         port->messages_before = port->messages;
         return VELO_AGAIN;

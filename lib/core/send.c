@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "entry.h"
@@ -58,6 +59,7 @@ hot_inline int look_after_send(struct velo_conn *conn)
 
 int velo_conn_status(struct velo_conn *conn)
 {
+    CANCEL_LATER();
     if (!conn)
         return velo_fail(VELO_ERR_ARG, "conn is NULL");
     if (conn->gone)
@@ -76,6 +78,7 @@ static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
 
 static __attribute__((noinline)) int send_over_network(struct velo_conn *conn)
 {
+    CANCEL_LATER();
     conn->carry(conn);
     return look_after_send(conn);
 }
@@ -170,8 +173,10 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
 static bool nap_for_room(struct velo_conn *conn, uint64_t consumed, int64_t slice_ns)
 {
     const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
-    return conn->carry ? conn->port->net->sleep_for_room(conn, word, (uint32_t)consumed, slice_ns)
-                       : wait_sleep(word, (uint32_t)consumed, slice_ns);
+    if (!conn->carry)
+        return wait_sleep(word, (uint32_t)consumed, slice_ns);
+    CANCEL_LATER();
+    return conn->port->net->sleep_for_room(conn, word, (uint32_t)consumed, slice_ns);
 }
 
 /* Sleep until the receiver returns credits, or for a slice of time. */

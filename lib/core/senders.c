@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "descriptor.h"
@@ -275,6 +276,7 @@ static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uin
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)
 {
+    CANCEL_LATER();
     if (port->net && port->net->is_settled && !port->net->is_settled(port))
         return;
     order_set_flag(&port->shared->reap_request, 0);

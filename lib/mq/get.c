@@ -10,6 +10,7 @@
  * once, over hardware the node carries it out while we go on. If such a get is not possible, or
  * fails, the message is copied after all.
  */
+#include "../base/cancel.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"
@@ -51,8 +52,10 @@ static int fetch(struct transfer *op, size_t len_bytes)
 {
     char *to = op->buf + op->offset_bytes;
     struct velo_exposed from = {.key = op->key, .address = op->address + op->offset_bytes};
-    if (mq_offer_is_carried(op->peer))
+    if (mq_offer_is_carried(op->peer)) {
+        CANCEL_LATER();
         return op->peer->mq->port->net->fetch(op->peer->extra, to, len_bytes, &from, &op->fetched);
+    }
     return rma_fetch(op->peer->rma, to, len_bytes, velo_rma_place(op->key, op->offset_bytes),
                      &op->fetched);
 }
@@ -108,6 +111,7 @@ static int go_on(struct transfer *op)
 void mq_get_stop(struct transfer *op)
 {
     struct velo_port *port = op->peer->mq->port;
+    CANCEL_LATER();
     if (mq_offer_is_carried(op->peer) && op->piece_bytes > 0)
         port->net->forget(port, op->peer->id, &op->fetched);
 }

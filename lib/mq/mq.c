@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../base/order.h"
 #include "../base/sized.h"
@@ -161,6 +162,7 @@ size_t velo_mq_ring_bytes(uint32_t peers)
 int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo_mq_attr *attr,
                  struct velo_mq **out)
 {
+    CANCEL_LATER();
     static const struct velo_mq_attr defaults = VELO_MQ_ATTR_INIT;
     struct velo_mq_attr ours = VELO_MQ_ATTR_INIT;
     if (!port || !out)

@@ -3,6 +3,7 @@
  * Is a long message fetched? The sender offers its buffer: it registers it, or exposes it to a
  * transport, and sends the key in its RTS.
  */
+#include "../base/cancel.h"
 #include "../rma/fetch.h"
 #include "internal.h"
 
@@ -45,6 +46,7 @@ void mq_offer_make(struct transfer *op)
     if (!mq_offer_is_worth_it(op->peer, op->len_bytes))
         return;
     if (mq_offer_is_carried(op->peer)) {
+        CANCEL_LATER();
         op->exposed = mq->port->net->expose(op->peer->conn, op->buf, op->len_bytes);
         return;
     }
@@ -65,6 +67,7 @@ struct velo_exposed mq_offer_of(const struct transfer *op)
 void mq_offer_revoke(struct transfer *op)
 {
     struct velo_port *port = op->peer->mq->port;
+    CANCEL_LATER();
     if (mq_offer_is_carried(op->peer))
         port->net->conceal(port, op->peer->id, op->exposed);
     else

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../shm/memory.h"
 #include "../shm/wait.h"
@@ -47,6 +48,7 @@ static struct velo_rma_mem *take_free_mem(struct velo_rma *rma, int *status)
                             VELO_RMA_MEMS_MAX);
         return NULL;
     }
+    CANCEL_LATER();
     if (rma->mems_used == rma->table.backed)
         *status = rma_table_back(&rma->table, rma->port->segment);
     if (*status)
@@ -162,6 +164,7 @@ static void give_back(struct velo_rma *rma, struct velo_rma_mem *mem)
 int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights, velo_id_t peer,
                        struct velo_rma_mem **out)
 {
+    CANCEL_LATER();
     int status = check(rma, len_bytes, rights, peer, out);
     if (status)
         return status;
@@ -208,6 +211,7 @@ static void release_range(struct velo_rma *rma, struct velo_rma_mem *mem)
 /* Release the parts of a registration beside its key. */
 static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
+    CANCEL_LATER();
     rma->device->withdraw(mem);
     if (mem->arena_bytes)
         release_range(rma, mem);

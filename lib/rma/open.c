@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/error.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
@@ -101,6 +102,7 @@ static int read_attr(struct velo_rma_attr *ours, const struct velo_rma_attr *att
 
 int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr, struct velo_rma **out)
 {
+    CANCEL_LATER();
     struct velo_rma_attr ours = VELO_RMA_ATTR_INIT;
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or rma is NULL");
@@ -152,6 +154,7 @@ static bool deregister_all(struct velo_rma *rma)
 
 int velo_rma_close(struct velo_rma *rma)
 {
+    CANCEL_LATER();
     if (!rma)
         return VELO_OK;
     while (rma->peers) {
@@ -245,6 +248,7 @@ static int connect_peer(struct velo_rma_peer *peer, int64_t timeout_ns)
 int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rma_peer **out,
                      int64_t timeout_ns)
 {
+    CANCEL_LATER();
     if (!rma || !out)
         return velo_fail(VELO_ERR_ARG, "rma or peer is NULL");
     *out = NULL;
@@ -281,6 +285,7 @@ int velo_rma_peer_status(struct velo_rma_peer *peer)
 
 int velo_rma_disconnect(struct velo_rma_peer *peer)
 {
+    CANCEL_LATER();
     if (!peer)
         return VELO_OK;
     struct velo_rma_peer **link = &peer->rma->peers;

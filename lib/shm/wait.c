@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/fd.h"
 
 #define SPIN_NS_DEFAULT 50000
@@ -88,6 +89,7 @@ int wait_doorbell_open(uint32_t generation)
 
 void wait_doorbell_ring(uint32_t generation)
 {
+    CANCEL_LATER();
     struct sockaddr_un address;
     socklen_t len = doorbell_address(generation, &address);
     int fd = fd_above_standard(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -99,6 +101,7 @@ void wait_doorbell_ring(uint32_t generation)
 
 void wait_doorbell_ring_own(int fd, uint32_t generation)
 {
+    CANCEL_LATER();
     struct sockaddr_un address;
     socklen_t len = doorbell_address(generation, &address);
     char byte;
@@ -115,6 +118,7 @@ void wait_doorbell_drain(int fd)
 
 bool wait_nap(int64_t nap_ns)
 {
+    CANCEL_LATER();
     struct timespec nap = to_timespec(nap_ns);
     return nanosleep(&nap, NULL) != 0;
 }

@@ -328,3 +328,64 @@ TEST(a_thread_goes_on_where_the_main_thread_has_ended)
     child_join(child_start(leave_a_thread_behind, NULL));
     child_join(peer);
 }
+
+enum cancelled_call { CANCELLED_RECV, CANCELLED_SEND, CANCELLED_CONNECT, CANCELLED_CALLS };
+
+struct cancelled {
+    enum cancelled_call call;
+    struct velo_port *port;
+    struct velo_conn *conn;
+    atomic_int status; /* Of the call; 1: it has not returned. */
+};
+
+static void *call_and_be_cancelled(void *arg)
+{
+    struct cancelled *self = arg;
+    struct velo_conn *conn;
+    char byte;
+    int status = VELO_OK;
+
+    if (self->call == CANCELLED_RECV)
+        status = velo_recv(self->port, &byte, 1, NULL, VELO_FOREVER);
+    else if (self->call == CANCELLED_SEND)
+        status = velo_send(self->conn, "x", 1, 0, VELO_FOREVER);
+    else
+        status = velo_connect(self->port, VELO_ID(0, 9), &conn, VELO_FOREVER);
+    atomic_store(&self->status, status);
+    while (atomic_load(&self->status) != 2) /* For ever. */
+        pthread_testcancel();
+    return NULL;
+}
+
+/* The call ends as if nobody had asked, and the thread behind it. */
+TEST(a_thread_that_is_cancelled_ends_behind_its_call)
+{
+    for (int call = 0; call < CANCELLED_CALLS; call++) {
+        struct velo_port *port = port_open_sized(1, 8, 16384, 0), *late = NULL;
+        struct cancelled cancelled = {(enum cancelled_call)call, port, NULL, 1};
+        struct velo_conn *conn = port_connect(port, velo_port_id(port));
+        pthread_t thread;
+        void *ending;
+        char byte;
+
+        cancelled.conn = conn;
+        while (call == CANCELLED_SEND && velo_try_send(conn, "x", 1, 0) == VELO_OK)
+            ;
+        CHECK_EQ(pthread_create(&thread, NULL, call_and_be_cancelled, &cancelled), 0);
+        test_sleep_ns(20 * TEST_MS);
+        CHECK_EQ(pthread_cancel(thread), 0);
+        test_sleep_ns(20 * TEST_MS);
+        CHECK_EQ(atomic_load(&cancelled.status), 1);
+        if (call == CANCELLED_RECV)
+            CHECK_OK(velo_send(conn, "x", 1, 0, TEST_PATIENCE_NS));
+        else if (call == CANCELLED_CONNECT)
+            late = port_open(9);
+        while (call == CANCELLED_SEND && atomic_load(&cancelled.status) == 1)
+            (void)velo_recv(port, &byte, 1, NULL, TEST_MS);
+        CHECK_EQ(pthread_join(thread, &ending), 0);
+        CHECK(ending == PTHREAD_CANCELED);
+        CHECK_EQ(atomic_load(&cancelled.status), VELO_OK);
+        CHECK_OK(velo_port_close(port));
+        CHECK_OK(velo_port_close(late));
+    }
+}
