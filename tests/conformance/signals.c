@@ -190,3 +190,54 @@ TEST(a_wait_for_room_can_be_interrupted_from_another_thread)
     CHECK_OK(velo_send(conn, "x", 1, 0, TEST_PATIENCE_NS));
     CHECK_OK(velo_port_close(port));
 }
+
+static struct velo_port *volatile own; /* Used by handlers only. */
+static struct velo_conn *volatile to_own;
+static volatile sig_atomic_t passed, failed;
+
+static void pass_one_on(int number)
+{
+    uint64_t sent = (uint64_t)passed, got = 0;
+    struct velo_msg msg;
+
+    (void)number;
+    if (velo_try_send(to_own, &sent, sizeof(sent), 7) != VELO_OK ||
+        velo_try_recv(own, &got, sizeof(got), &msg) != VELO_OK || got != sent ||
+        msg.source != velo_port_id(own) || velo_strerror(VELO_AGAIN) == NULL)
+        failed = 1;
+    passed = passed + 1;
+}
+
+/* Whatever the thread is just doing: sending, receiving, connecting, or asleep. */
+TEST(a_handler_may_send_and_receive_on_a_port_of_its_own)
+{
+    struct velo_port *port;
+    struct sigaction action = {.sa_handler = pass_one_on, .sa_flags = SA_RESTART};
+    struct itimerval timer = {{0, 500}, {0, 500}};
+
+    native_only();
+    test_needs_shared_memory(); /* Over a network a handler may not send. */
+    port = port_open(VELO_VPID_ANY);
+    own = port_open(VELO_VPID_ANY);
+    to_own = port_connect(own, velo_port_id(own));
+    CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+    CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
+    for (uint64_t i = 0; passed < 200; i++) {
+        struct velo_conn *conn;
+        char byte;
+        int status;
+
+        do
+            status = velo_connect(port, velo_port_id(port), &conn, TEST_PATIENCE_NS);
+        while (status == VELO_ERR_INTERRUPTED);
+        CHECK_OK(status);
+        message_send(conn, 8, i);
+        message_expect(port, 8, i, velo_port_id(port));
+        (void)velo_recv(port, &byte, 1, NULL, TEST_MS);
+        CHECK_OK(velo_disconnect(conn));
+    }
+    alarm_off();
+    CHECK_EQ(failed, 0);
+    CHECK_OK(velo_port_close(own));
+    CHECK_OK(velo_port_close(port));
+}
