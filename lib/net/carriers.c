@@ -17,7 +17,6 @@
 #include "names.h"
 #include "progress.h"
 
-
 /* ---- closing --------------------------------------------------------------------------------- */
 
 static bool is_done(struct carrier *carrier)
