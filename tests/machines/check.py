@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -236,11 +237,10 @@ def check_nothing_is_left(cable: str) -> None:
         wait_until(lambda: sleepers() == 0)
         if signum == signal.SIGKILL:  # Nobody was left to take it away; it is all there is.
             assert {path.name for path in folder.iterdir()} <= {
-                "agent", "hosts", "velo-a.socket", "velo-b.socket",
+                "agent", "hosts",
+                *(f"velo-{machine}.{kind}" for machine in "ab" for kind in ("socket", "tmp")),
             }  # fmt: skip
-            for path in folder.iterdir():
-                path.unlink()
-            folder.rmdir()
+            shutil.rmtree(folder)
         assert not folder.exists()
 
 
