@@ -383,7 +383,9 @@ TEST(a_peer_that_closed_is_reported_to_its_senders)
         CHECK_STATUS(send_until_error(conn, way), VELO_ERR_PEER_CLOSED);
         CHECK_STATUS(send_one_way(conn, way), VELO_ERR_PEER_CLOSED); /* It stays that way. */
         CHECK_OK(velo_disconnect(conn));
-        CHECK_STATUS(velo_connect(sender, peer, &conn, 0), VELO_ERR_NO_PEER);
+        int status = velo_connect(sender, peer, &conn, 0);
+        /* Over a network there may be nobody left who says so. */
+        CHECK(status == VELO_ERR_NO_PEER || (status == VELO_TIMEOUT && test_is_carried()));
         CHECK_OK(velo_port_close(sender));
     }
 }
