@@ -338,20 +338,24 @@ struct cancelled {
     atomic_int status; /* Of the call; 1: it has not returned. */
 };
 
+/* In a frame of its own: AddressSanitizer does not see one end that a cancelled thread leaves. */
+static __attribute__((noinline)) int make_call(const struct cancelled *self)
+{
+    struct velo_conn *conn;
+    char byte;
+
+    if (self->call == CANCELLED_RECV)
+        return velo_recv(self->port, &byte, 1, NULL, VELO_FOREVER);
+    if (self->call == CANCELLED_SEND)
+        return velo_send(self->conn, "x", 1, 0, VELO_FOREVER);
+    return velo_connect(self->port, VELO_ID(0, 9), &conn, VELO_FOREVER);
+}
+
 static void *call_and_be_cancelled(void *arg)
 {
     struct cancelled *self = arg;
-    struct velo_conn *conn;
-    char byte;
-    int status = VELO_OK;
 
-    if (self->call == CANCELLED_RECV)
-        status = velo_recv(self->port, &byte, 1, NULL, VELO_FOREVER);
-    else if (self->call == CANCELLED_SEND)
-        status = velo_send(self->conn, "x", 1, 0, VELO_FOREVER);
-    else
-        status = velo_connect(self->port, VELO_ID(0, 9), &conn, VELO_FOREVER);
-    atomic_store(&self->status, status);
+    atomic_store(&self->status, make_call(self));
     while (atomic_load(&self->status) != 2) /* For ever. */
         pthread_testcancel();
     return NULL;

@@ -356,10 +356,10 @@ TEST(a_region_begins_with_its_first_page)
 TEST(offsets_count_from_the_first_byte_that_was_registered)
 {
     struct alone a = alone_fresh();
-    unsigned char *bytes = malloc(3000); /* Begins in the middle of a page. */
+    unsigned char *pages = aligned_alloc(PAGE, 2 * PAGE), *bytes = pages + 100;
     RMA2_Region *region;
     RMA2_NLA nla = 0;
-    CHECK((uintptr_t)bytes % PAGE != 0);
+    CHECK(pages);
     memset(bytes, 0, 3000);
     memset(memory, 0, sizeof memory);
     CHECK_EQ(rma2_register(a.port, bytes, 3000, &region), SUCCESS);
@@ -381,7 +381,7 @@ TEST(offsets_count_from_the_first_byte_that_was_registered)
     (void)note_next(a.port);
     CHECK_EQ(bytes[1], 6);
     CHECK_EQ(rma2_unregister(a.port, region), SUCCESS);
-    free(bytes);
+    free(pages);
     alone_close(&a);
 }
 
