@@ -35,6 +35,8 @@ int64_t wait_now_ns(void)
 
 bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
+    /* No cancellation point, but since glibc 2.41 a request comes as a signal that ends it. */
+    CANCEL_LATER();
     struct timespec timeout = to_timespec(timeout_ns);
     /* With a timeout the kernel reports every handler, with or without SA_RESTART. */
     return syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0) != 0 && errno == EINTR;
