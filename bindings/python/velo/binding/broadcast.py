@@ -230,8 +230,7 @@ class BroadcastReader:
         end = waits.deadline(timeout)
         while True:
             status = lib.velo_bcast_join(attr, reader, waits.left_ns(end))
-            late = status in waits.NOT_YET
-            if not late or (status != lib.VELO_ERR_INTERRUPTED and waits.is_over(end)):
+            if not waits.may_still_come(status, end):
                 break
         check(status)
         self._reader = reader[0]

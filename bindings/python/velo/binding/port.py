@@ -163,8 +163,7 @@ class Port:
                 self._connecting.pop(call, None)
                 if self._is_closing:  # By a signal handler in the middle of this, perhaps.
                     self.close()
-            late = status in waits.NOT_YET
-            if not late or (status != lib.VELO_ERR_INTERRUPTED and waits.is_over(end)):
+            if not waits.may_still_come(status, end):
                 raise fail(status, cold=True)
 
     def try_connect(self, peer: int) -> "Connection | None":

@@ -121,8 +121,7 @@ class Rma:
                 status = lib.velo_rma_connect(self._handle(), peer, out, ns)
                 if status == 0:
                     return RmaPeer(self, out[0], peer)
-                late = status in waits.NOT_YET
-                if not late or (status != lib.VELO_ERR_INTERRUPTED and waits.is_over(end)):
+                if not waits.may_still_come(status, end):
                     raise fail(status, cold=True)
             self._let_others()
 

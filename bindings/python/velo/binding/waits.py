@@ -14,8 +14,6 @@ from velo._velo import lib
 SLICE_NS = 1_000_000_000
 # A sender that waits for room is not woken by close().
 SEND_SLICE_NS = 100_000_000
-# While these are the outcome of connecting, the peer may still come.
-NOT_YET = (lib.VELO_ERR_NO_PEER, lib.VELO_TIMEOUT, lib.VELO_ERR_INTERRUPTED)
 # How often a wait looks that nothing wakes: for the end of another call, for a place in a queue.
 LOOK_S = 0.001
 
@@ -37,3 +35,10 @@ def left_ns(end: int | None, slice_ns: int = SLICE_NS) -> int:
 def is_over(end: int | None) -> bool:
     """Has the time run out?"""
     return end is not None and monotonic_ns() >= end
+
+
+def may_still_come(status: int, end: int | None) -> bool:
+    """After connecting to a peer in vain: is it to be tried again, as the peer may still come?"""
+    if status == lib.VELO_ERR_INTERRUPTED:
+        return True
+    return status in (lib.VELO_ERR_NO_PEER, lib.VELO_TIMEOUT) and not is_over(end)
