@@ -111,9 +111,10 @@ static int go_on(struct transfer *op)
 void mq_get_stop(struct transfer *op)
 {
     struct velo_port *port = op->peer->mq->port;
+    if (!mq_offer_is_carried(op->peer) || op->piece_bytes == 0)
+        return;
     CANCEL_LATER();
-    if (mq_offer_is_carried(op->peer) && op->piece_bytes > 0)
-        port->net->forget(port, op->peer->id, &op->fetched);
+    port->net->forget(port, op->peer->id, &op->fetched);
 }
 
 int mq_get_progress(struct velo_mq *mq)

@@ -67,10 +67,11 @@ struct velo_exposed mq_offer_of(const struct transfer *op)
 void mq_offer_revoke(struct transfer *op)
 {
     struct velo_port *port = op->peer->mq->port;
-    CANCEL_LATER();
-    if (mq_offer_is_carried(op->peer))
+    if (mq_offer_is_carried(op->peer)) {
+        CANCEL_LATER();
         port->net->conceal(port, op->peer->id, op->exposed);
-    else
+    } else {
         (void)velo_rma_mem_deregister(op->mem, VELO_FOREVER);
+    }
     op->mem = NULL;
 }
