@@ -370,20 +370,15 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "link": blocks.link,
     "rma": blocks.rma,
     "dimmnet": blocks.dimmnet,
-    **{
-        draw.__name__: draw
-        for draw in (
-            blocks.atu,
-            blocks.barrier,
-            blocks.clock,
-            blocks.congestion,
-            blocks.htax,
-            blocks.netport,
-            blocks.pcie,
-            blocks.pcs,
-            blocks.regfile,
-        )
-    },
+    "atu": blocks.atu,
+    "barrier": blocks.barrier,
+    "clock": blocks.clock,
+    "congestion": blocks.congestion,
+    "htax": blocks.htax,
+    "netport": blocks.netport,
+    "pcie": blocks.pcie,
+    "pcs": blocks.pcs,
+    "regfile": blocks.regfile,
     "simulator": simulator,
     "guests": guests,
 }
