@@ -6,7 +6,7 @@
 #include <time.h>
 
 #define NODES 256
-/* What was sent is delivered, even if a peer stands still for a while. */
+/* A port that closes waits so long for a peer that stands still to take what was sent to it. */
 #define LINGER_NS INT64_C(10000000000)
 #define RANKS_MAX 1000000
 #define TABLE_NS 500000000

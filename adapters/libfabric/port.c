@@ -12,9 +12,9 @@
 #include "provider.h"
 
 #define NODES 256
-/* What was sent is delivered, even if a peer stands still for a while. */
-#define LINGER_NS INT64_C(10000000000)
 #define VPIDS 256
+/* A port that closes waits so long for a peer that stands still to take what was sent to it. */
+#define LINGER_NS INT64_C(10000000000)
 
 /** An open port. */
 struct entry {

@@ -251,7 +251,7 @@ def pcs() -> Picture:
     row_of_boxes(p, 190, [("lanes", "bits"), ("window", "finds the border"), ("decoder", "8b/10b or 64b/66b"),
                           ("bonding", "lanes in step"), ("elastic", "skip sets off"), ("link port", "words")],
                  [75, 135, 155, 125, 130, 100], "hard")  # fmt: skip
-    p.lines(20, 292, "A skip set is comma, clock compensation and alignment marker in one. What is no valid symbol becomes an error word,",
+    p.lines(20, 292, "A skip set is comma, clock compensation and alignment marker in one. A symbol that is not valid becomes an error word,",
             "which the link port asks for again.")  # fmt: skip
     return p
 

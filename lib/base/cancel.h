@@ -5,8 +5,8 @@
  *
  * A call of the library that was left half done could keep a lock for ever, or lose a message. So
  * no call is a cancellation point: a request stays pending until the thread's next point outside
- * the library. Waits sleep by system calls that are none; what calls other points of the C library
- * (files, sockets, naps, transports) says so with CANCEL_LATER().
+ * the library. A function that sleeps, or calls points of the C library (files, sockets, naps,
+ * transports), keeps it pending with CANCEL_LATER().
  */
 #ifndef VELO_BASE_CANCEL_H
 #define VELO_BASE_CANCEL_H

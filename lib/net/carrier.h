@@ -48,7 +48,7 @@ static inline struct carriers *carriers_of(const struct velo_port *port) { retur
 struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer);
 /** With the carrier's lock held: something was sent, and more may follow. */
 void carrier_sent(struct carrier *carrier);
-/** What was held back is about to be sent: the attending thread need not come. */
+/** The frames that were held back are about to leave: the attending thread need not come. */
 void carrier_release(struct carrier *carrier);
 /** Before a wait for the descriptors: send what is held back. False: there is something to do. */
 bool carriers_arm(struct carriers *carriers);

@@ -52,7 +52,7 @@ struct velo_link {
     /* Incoming. */
     uint32_t index; /* Of the sender's entry. */
     uint32_t generation;
-    velo_id_t source;
+    velo_id_t source;       /* Of an outgoing one that `is_asked`: the peer. */
     uint64_t consumed_told; /* The sender knows that slots before this position are consumed. */
     bool is_refused;
 };

@@ -109,8 +109,8 @@ static void ring_room(struct velo_link *link)
     link->is_awaited = false;
 }
 
-/* Whoever gives room or ends the link has the lock, too. So that has happened before this call, and
- * is seen here, or it happens later, and rings. */
+/* A thread that takes in credits, or ends the link, holds the lock, too. So it has done that before
+ * this call, which sees it, or does it later, and rings. */
 bool link_out_await_room(struct velo_link *link, const uint32_t *credits, uint32_t seen)
 {
     uint64_t rings;

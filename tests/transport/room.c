@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever waits for room sleeps until there is some, and goes on then. Waits are counted: they end
- * by an event, or because their time is over. */
+/* A sender that waits for room sleeps until there is some, and goes on then. Its waits are counted:
+ * each ends by an event, or because its time is over. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>

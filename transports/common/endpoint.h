@@ -10,7 +10,7 @@
 #include "ports.h"
 #include "timer.h"
 
-/** What was not taken below is offered again after this time. */
+/** A frame that the network did not take is offered again after this time. */
 #define OWING_NS (1 * NS_PER_MS)
 
 struct endpoint_base {
@@ -22,7 +22,7 @@ struct endpoint_base {
     int epoll;
     struct timer timer;
     int64_t now_ns; /* Of the last look. */
-    bool is_owing;  /* Something was not taken below. */
+    bool is_owing;  /* The network did not take something. */
 };
 
 /** A new endpoint of this size, in which all else is zero. NULL: out of memory, and `fail` has said

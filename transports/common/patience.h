@@ -15,7 +15,7 @@ struct patience {
 int patience_read(struct patience *patience, const char *variable,
                   const struct velo_transport_calls *calls);
 
-/** What is heard of a peer. */
+/** Whether a peer was heard lately, and for how long it has been silent. */
 struct hearing {
     bool was_heard; /* Since the last tick. */
     uint32_t silent_ticks;

@@ -17,7 +17,7 @@
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
-/* What was sent is delivered, even if a rank stands still for a while. */
+/* A port that closes waits so long for a rank that stands still to take what was sent to it. */
 #define LINGER_NS INT64_C(10000000000)
 /* The bytes of an address that ranks publish. */
 #define ADDRESS_BYTES(name_bytes) (offsetof(struct velo_ompi_address, name) + (name_bytes))
