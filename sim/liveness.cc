@@ -178,7 +178,7 @@ void Liveness::check()
 bool Liveness::has_ended(unsigned channel) const
 {
     int pid = area_.channel(channel).pid, tid = area_.channel(channel).tid;
-    return pid && (!process_is_alive(pid) || (tid && thread_state(pid, tid) == 0));
+    return pid && (!process_is_alive(pid) || (tid && !thread_is_alive(pid, tid)));
 }
 
 void Liveness::check_starter(unsigned channel)
@@ -198,12 +198,12 @@ void Liveness::check_starter(unsigned channel)
 void Liveness::check_runner(unsigned channel)
 {
     Thread &thread = threads_[channel];
-    char state = thread_state(thread.pid, thread.tid);
+    bool thread_lives = thread_is_alive(thread.pid, thread.tid);
     if (!process_is_alive(thread.pid)) {
         ended_.process(thread.pid);
         return;
     }
-    if (state == 0 || state == 'Z' || state == 'X') {
+    if (!thread_lives) {
         ended_.thread(channel);
         return;
     }

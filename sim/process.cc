@@ -180,6 +180,8 @@ char thread_state(int pid, int tid)
     return parse_stat(first_line(task_file(pid, tid, "stat"))).state;
 }
 
+bool thread_is_alive(int pid, int tid) { return is_alive(thread_state(pid, tid)); }
+
 ThreadRuns thread_runs(int pid, int tid)
 {
     std::istringstream words(first_line(task_file(pid, tid, "schedstat")));

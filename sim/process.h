@@ -27,6 +27,8 @@ class JobError : public std::exception
 // State of a thread as the kernel tells it: 'R' runs, 'S' and 'D' sleep, 'Z' ended; 0: there is
 // none.
 char thread_state(int pid, int tid);
+// Has it not ended? A main thread that has ended is still shown, as 'Z', while its process lives.
+bool thread_is_alive(int pid, int tid);
 // How often the thread has been on a processor, and how long.
 struct ThreadRuns {
     uint64_t times = 0, ran_ns = 0;

@@ -276,4 +276,9 @@ bool channel_has_begun(void) { return has_begun; }
 
 struct sim_channel *sim_channel_mine(void) { return mine; }
 
-void channel_forget(void) { mine = NULL; }
+/* Without the second line, a main thread that ends would give back the channel of its parent. */
+void channel_forget(void)
+{
+    mine = NULL;
+    (void)pthread_setspecific(key, NULL);
+}
