@@ -468,7 +468,7 @@ VELO_API int velo_try_connect(struct velo_port *port, velo_id_t peer, struct vel
  *
  * velo_send(), velo_sendv() or velo_reserve() then returns VELO_ERR_INTERRUPTED, once, and nothing
  * was sent; a wait that was about to sleep does so a tenth of a second later. Calls that find room,
- * or do not wait, take no notice.
+ * or do not wait, take no notice. The connection must stay open until the call has returned.
  *
  * @param conn  An open connection.
  * @thread Any thread, and signal handlers.

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,27 @@ def test_another_thread_ends_a_wait_for_room(port: velo.Port, conn: velo.Connect
     with pytest.raises(velo.Interrupted):
         conn.send(b"x", timeout=PATIENCE_S)
     assert port.recv_bytes(timeout=PATIENCE_S) == b"x"
+
+
+@pytest.mark.parametrize("end", ["port", "conn"])
+def test_what_is_closed_meanwhile_is_not_interrupted(end: str) -> None:
+    def interrupt(what: velo.Port | velo.Connection, begun: threading.Event) -> None:
+        begun.set()
+        with suppress(velo.Closed):
+            while True:
+                what.interrupt()
+
+    for _ in range(100):
+        begun = threading.Event()
+        with velo.Port() as peer:
+            port = velo.Port()
+            what = port if end == "port" else port.connect(peer.id)
+            thread = threading.Thread(target=interrupt, args=(what, begun))
+            thread.start()
+            begun.wait()
+            what.close()
+            port.close()
+            thread.join()
 
 
 def test_another_thread_ends_a_wait_for_notifications(port: velo.Port) -> None:

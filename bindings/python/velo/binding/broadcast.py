@@ -5,6 +5,7 @@ import atexit
 import os
 import pickle
 import struct
+import threading
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -73,12 +74,14 @@ class Broadcast(Sender):
         bcast = ffi.new("struct velo_bcast **")
         check(lib.velo_bcast_open(attr, bcast))
         self._bcast = bcast[0]
+        self._id: int = lib.velo_bcast_id(self._bcast)
         _ends.add(self)
 
     @property
     def id(self) -> int:
         """The id of the ring, which its messages name as their source."""
-        return lib.velo_bcast_id(self._handle())
+        self._handle()
+        return self._id
 
     @property
     def readers(self) -> int:
@@ -221,6 +224,7 @@ class BroadcastReader:
         self._why_closed = "the reader has left the ring"
         self._is_closing = False
         self._turn = turns.receiving()
+        self._use = threading.RLock()
         self._held: Message | None = None
         self._msg = ffi.new("struct velo_msg *")
         self._place = ffi.new("struct velo_py_place *")
@@ -239,7 +243,8 @@ class BroadcastReader:
     @property
     def missed(self) -> int:
         """How many messages of a dropping ring it has missed."""
-        return lib.velo_bcast_missed(self._handle())
+        with self._use:
+            return lib.velo_bcast_missed(self._handle())
 
     @property
     def closed(self) -> bool:
@@ -331,7 +336,8 @@ class BroadcastReader:
                 if self._reader is not None:
                     if self._held is not None:
                         self._end_message(self._held)
-                    reader, self._reader = self._reader, None
+                    with self._use:
+                        reader, self._reader = self._reader, None
                     lib.velo_bcast_leave(reader)
         finally:
             self._is_closing = False
@@ -396,6 +402,7 @@ class BroadcastReader:
         self._reader = None
         self._why_closed = "the reader belongs to the parent process; a child joins anew"
         self._turn = turns.receiving()
+        self._use = threading.RLock()
         self._is_closing = False
 
     def __enter__(self) -> "BroadcastReader":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections: the right to send to one port."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ class Connection(Sender):
         self._conn = conn
         self._why_closed = "the connection was closed"
         super().__init__()
+        self._use = threading.RLock()
         self._max_bytes: int = lib.velo_conn_max_bytes(conn)
         self._done = ffi.new("size_t *")
         self._is_interrupted = False
@@ -39,7 +41,8 @@ class Connection(Sender):
     @property
     def generation(self) -> int:
         """Which opening of its peer it leads to."""
-        return lib.velo_conn_generation(self._handle())
+        with self._use:
+            return lib.velo_conn_generation(self._handle())
 
     @property
     def closed(self) -> bool:
@@ -96,9 +99,10 @@ class Connection(Sender):
         """End a wait for room on this connection, the one under way or else the next, with
         Interrupted. From any thread, and from a signal handler.
         """
-        conn = self._handle()
-        self._is_interrupted = True
-        lib.velo_conn_interrupt(conn)
+        with self._use:
+            conn = self._handle()
+            self._is_interrupted = True
+            lib.velo_conn_interrupt(conn)
 
     def check_peer(self) -> None:
         """Raise PeerClosed or PeerDead if the peer takes no more messages; one system call."""
@@ -108,7 +112,8 @@ class Connection(Sender):
                 raise fail(status)
 
     def _end(self) -> None:
-        conn, self._conn = self._conn, None
+        with self._use:
+            conn, self._conn = self._conn, None
         self._port._conns.discard(self)
         check(lib.velo_disconnect(conn))
 
@@ -116,6 +121,7 @@ class Connection(Sender):
         self._conn = None
         self._why_closed = "the connection belongs to the parent process; a child opens its own"
         self._set_turn()
+        self._use = threading.RLock()
 
     def __enter__(self) -> "Connection":
         return self

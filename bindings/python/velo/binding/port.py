@@ -83,6 +83,7 @@ class Port:
         self._is_closing = False
         self._is_interrupted = False
         self._set_turn()
+        self._use = threading.RLock()
         # Calls of connect() under way, and their threads.
         self._connecting: dict[object, int] = {}
         self._held: Message | None = None
@@ -107,6 +108,8 @@ class Port:
         port = ffi.new("struct velo_port **")
         check(lib.velo_port_open(attr, port))
         self._port = port[0]
+        self._id: int = lib.velo_port_id(self._port)
+        self._generation: int = lib.velo_port_generation(self._port)
         self._buf_bytes = 65536
         self._buf = ffi.new("char[]", self._buf_bytes)
         _ports.add(self)
@@ -116,12 +119,14 @@ class Port:
     @property
     def id(self) -> int:
         """The id under which peers in the same domain connect to it."""
-        return lib.velo_port_id(self._handle())
+        self._handle()
+        return self._id
 
     @property
     def generation(self) -> int:
         """Which opening of its id this is; never 0."""
-        return lib.velo_port_generation(self._handle())
+        self._handle()
+        return self._generation
 
     @property
     def closed(self) -> bool:
@@ -266,9 +271,10 @@ class Port:
 
         From any thread, and from a signal handler.
         """
-        port = self._handle()
-        self._is_interrupted = True
-        lib.velo_port_interrupt(port)
+        with self._use:
+            port = self._handle()
+            self._is_interrupted = True
+            lib.velo_port_interrupt(port)
 
     # ---- event loops -----------------------------------------------------------------------------
 
@@ -373,12 +379,12 @@ class Port:
         that it lent is alive. Messages that wait to be received are lost. In a signal handler, in
         the middle of a call on this port: that call ends first.
         """
-        port = self._port
-        if port is None:
-            return
-        if not self._is_closing:
-            self._is_closing = True
-            lib.velo_port_interrupt(port)
+        with self._use:
+            if self._port is None:
+                return
+            if not self._is_closing:
+                self._is_closing = True
+                lib.velo_port_interrupt(self._port)
         if threading.get_ident() in self._connecting.values():
             return  # This is a signal handler, or the like: connect() closes when it ends.
         for turn in self._turns():
@@ -416,7 +422,8 @@ class Port:
         self._waiters.clear()
         self._turn.watch(None)
         self._fd = -1
-        port, self._port = self._port, None
+        with self._use:
+            port, self._port = self._port, None
         lib.velo_port_close(port)
 
     def _forget(self) -> None:
@@ -424,6 +431,7 @@ class Port:
         self._port = None
         self._why_closed = "the port belongs to the parent process; a child opens its own"
         self._set_turn()
+        self._use = threading.RLock()
         self._connecting = {}
         self._is_closing = False
         self._waiters = {}

@@ -245,6 +245,7 @@ class Memory:
         self._rma = rma
         self._mem = mem
         self._kept = kept
+        self._key: int = lib.velo_rma_mem_key(mem)
         address = lib.velo_py_mem_addr(mem)
         self._lent = Lent(rma, address, len_bytes, readonly=False)
         rma._memories.add(self)
@@ -258,7 +259,8 @@ class Memory:
     @property
     def key(self) -> int:
         """The number that peers need to reach it; send it to them."""
-        return lib.velo_rma_mem_key(self._handle())
+        self._handle()
+        return self._key
 
     def publish(self, number: int) -> None:
         """Let peers find it with `RmaPeer.lookup(number)`; 0: no more."""

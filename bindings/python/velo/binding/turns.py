@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is: the one lock of the binding.
+"""Whose turn it is: the lock of the binding.
 
 The library takes one thread at a time at each of its objects. What receives and what sends has a
 `Turn` (turn.c) each. With `with turn.until(end)` a call's time limit covers the wait for its turn,
@@ -10,6 +10,9 @@ may send: what a send has to remember is in the library, or in variables of its 
 receive where its thread is receiving, nor build a message where it is building one; then it gets
 StateError, and nothing has happened. It may close: the call in whose middle it is ends with Closed,
 and the closing is done after that (`Turn.then`).
+
+What must not wait for a turn, such as an interrupt, holds the `_use` of the object, for one short
+call. Who closes the object takes it from there under `_use`, so that no call meets freed memory.
 """
 
 from functools import partial
