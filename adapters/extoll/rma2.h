@@ -11,9 +11,9 @@
  * A **port** is one context of this node, chosen as in velo2.h. Memory is **registered** and then
  * has a network logical address (NLA) for each byte, which peers name in their operations: a page's
  * number times 4,096, and the offset in the page. An operation tells each side that it names with a
- * **notification**, in a queue of 256 KiB, 16,384 of them; a program frees them in the order in
- * which it got them. Data are visible before their notification. Puts of one connection take
- * effect in order, and gets and locks after the puts before them.
+ * **notification**, in a queue of 256 KiB, 16,384 of them unless it chooses otherwise; a program
+ * frees them in the order in which it got them. Data are visible before their notification. Puts of
+ * one connection take effect in order, and gets and locks after the puts before them.
  *
  * An operation that fails later, because its peer is gone or the memory is no longer registered,
  * leaves a notification with an error at the requester, even if it asked for none. A program that
@@ -172,6 +172,17 @@ enum RMA2_Command_Code {
     RMA2_GETS = 14,            /**< For rma2_noti_match(): each get. */
     RMA2_ANY = 15,             /**< For rma2_noti_match(): each command. */
 };
+
+/** When EXTOLL's library emptied its buffer of stores; see rma2_set_replay_mode(). */
+enum RMA2_Replay_Mode {
+    RMA2_REPLAY_MANUAL = 0, /**< Only when the program said so. */
+    RMA2_REPLAY_POST = 1,   /**< At each post. */
+    RMA2_REPLAY_NOTI = 2,   /**< At each look for a notification. */
+    RMA2_REPLAY_CLOSE = 4,  /**< When a connection or the port closes. */
+    RMA2_REPLAY_ALL = 7,    /**< At all of these. */
+};
+/** When EXTOLL's library emptied its buffer of stores. */
+typedef enum RMA2_Replay_Mode RMA2_Replay_Buffer_Mode;
 
 /** Where a lock is. */
 enum RMA2_Lock_Target {
@@ -333,6 +344,136 @@ RMA2_API RMA2_Nodeid rma2_handle_get_node(RMA2_Handle handle);
  * @path hot
  */
 RMA2_API RMA2_VPID rma2_handle_get_vpid(RMA2_Handle handle);
+
+/**
+ * Ask for interrupts by a connection's notifications: RMA2_CONN_IRQ, as of rma2_connect(). Here
+ * they wake a thread that sleeps in any case.
+ *
+ * @param port    An open port.
+ * @param handle  A connection of it.
+ * @retval RMA2_SUCCESS         They wake.
+ * @retval RMA2_ERR_INV_PORT    port is NULL.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL, or of another port.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_interrupt
+ */
+RMA2_API RMA2_ERROR rma2_request_interrupt(RMA2_Port port, RMA2_Handle handle);
+
+/**
+ * Has a connection RMA2_CONN_IRQ?
+ *
+ * @param port    An open port.
+ * @param handle  A connection of it.
+ * @return RMA2_SUCCESS if it has, else RMA2_ERR_ERROR as a number without a sign.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_request_interrupt
+ */
+RMA2_API uint32_t rma2_get_interrupt(RMA2_Port port, RMA2_Handle handle);
+
+/**
+ * Ask that a connection reach the register file of its peer's device, which is not there.
+ *
+ * @param port    An open port.
+ * @param handle  A connection of it.
+ * @retval RMA2_ERR_NO_DEVICE   There is no such device.
+ * @retval RMA2_ERR_INV_PORT    port is NULL.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_rra
+ */
+RMA2_API RMA2_ERROR rma2_request_rra(RMA2_Port port, RMA2_Handle handle);
+
+/**
+ * Has a connection RMA2_CONN_RRA?
+ *
+ * @param port    An open port.
+ * @param handle  A connection of it.
+ * @return RMA2_SUCCESS if it was connected so, though each post fails; else RMA2_ERR_ERROR as a
+ * number without a sign.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_request_rra
+ */
+RMA2_API uint32_t rma2_get_rra(RMA2_Port port, RMA2_Handle handle);
+
+/**
+ * Ask that a connection take addresses as physical ones, which is not there: addresses are NLAs.
+ *
+ * @param port    An open port.
+ * @param handle  A connection of it.
+ * @retval RMA2_ERR_NO_DEVICE   There is no such device.
+ * @retval RMA2_ERR_INV_PORT    port is NULL.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_physical_access
+ */
+RMA2_API RMA2_ERROR rma2_request_physical_access(RMA2_Port port, RMA2_Handle handle);
+
+/**
+ * Does a connection take addresses as physical ones?
+ *
+ * @param port    An open port.
+ * @param handle  A connection of it.
+ * @return RMA2_ERR_ERROR as a number without a sign: none does.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_request_physical_access
+ */
+RMA2_API uint32_t rma2_get_physical_access(RMA2_Port port, RMA2_Handle handle);
+
+/**
+ * Choose a connection's traffic classes, which make no difference here.
+ *
+ * @param port         An open port.
+ * @param handle       A connection of it.
+ * @param request_tc   Class of operations, 0 to 3.
+ * @param response_tc  Class of their answers, 0 to 3.
+ * @retval RMA2_SUCCESS         rma2_get_tcs() tells them from now on.
+ * @retval RMA2_ERR_INV_PORT    port is NULL.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL, or of another port.
+ * @retval RMA2_ERR_INV_VALUE   A class is above 3.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_tcs
+ */
+RMA2_API RMA2_ERROR rma2_request_tcs(RMA2_Port port, RMA2_Handle handle, uint32_t request_tc,
+                                     uint32_t response_tc);
+
+/**
+ * A connection's traffic classes.
+ *
+ * @param port         An open port.
+ * @param handle       A connection of it.
+ * @param request_tc   Receives the class of operations.
+ * @param response_tc  Receives the class of their answers.
+ * @retval RMA2_SUCCESS         There they are.
+ * @retval RMA2_ERR_INV_PORT    port is NULL.
+ * @retval RMA2_ERR_INV_HANDLE  handle is NULL.
+ * @retval RMA2_ERR_INV_VALUE   A pointer is NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_request_tcs
+ */
+RMA2_API RMA2_ERROR rma2_get_tcs(RMA2_Port port, RMA2_Handle handle, uint32_t *request_tc,
+                                 uint32_t *response_tc);
+
+/**
+ * Choose the group of processes that reach each other. Here $VELO_DOMAIN does this, so there is
+ * group 0 alone.
+ *
+ * @param port  An open port.
+ * @param id    The group.
+ * @retval RMA2_SUCCESS        It is 0.
+ * @retval RMA2_ERR_NO_DEVICE  It is not.
+ * @retval RMA2_ERR_INV_PORT   port is NULL.
+ * @thread Any thread.
+ * @path cold
+ */
+RMA2_API RMA2_ERROR rma2_set_protectionid(RMA2_Port port, uint16_t id);
 
 /**
  * How many nodes a network can have.
@@ -530,6 +671,31 @@ RMA2_API RMA2_ERROR rma2_register_cached(RMA2_Port port, void *address, size_t s
  * @see rma2_register_cached
  */
 RMA2_API RMA2_ERROR rma2_unregister_cached(RMA2_Port port, RMA2_Region *region);
+
+/**
+ * Register 4,096 bytes for operations of this port alone: its peers do not reach them.
+ *
+ * @param port     An open port.
+ * @param address  First byte. Need not be the first of a page; offsets count from it.
+ * @param region   Receives the region, owned by the caller until rma2_unregister_adhoc().
+ * @return As rma2_register().
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_unregister_adhoc
+ */
+RMA2_API RMA2_ERROR rma2_register_adhoc(RMA2_Port port, void *address, RMA2_Region **region);
+
+/**
+ * End a registration: rma2_unregister().
+ *
+ * @param port    An open port.
+ * @param region  A region from rma2_register_adhoc().
+ * @return As rma2_unregister().
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_register_adhoc
+ */
+RMA2_API RMA2_ERROR rma2_unregister_adhoc(RMA2_Port port, RMA2_Region *region);
 
 /**
  * Write to remote memory. A program that polls the end finds all the rest, and finds what was put
@@ -882,6 +1048,21 @@ RMA2_API RMA2_ERROR rma2_desc_set_noti_put(RMA2_Descriptor *descriptor, RMA2_Han
                                            uint64_t value);
 
 /**
+ * Change the class and the word of a descriptor for a notification with a class.
+ *
+ * @param descriptor  One that rma2_desc_set_noti_put() filled in.
+ * @param noti_class  The class.
+ * @param value       The word.
+ * @retval RMA2_SUCCESS        Changed.
+ * @retval RMA2_ERR_INV_VALUE  descriptor is NULL.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_desc_set_noti_put, rma2_post_descriptor
+ */
+RMA2_API RMA2_ERROR rma2_desc_set_notification_value(RMA2_Descriptor *descriptor,
+                                                     RMA2_Class noti_class, uint64_t value);
+
+/**
  * Fill in a descriptor for a lock.
  *
  * @param descriptor  Filled in.
@@ -944,7 +1125,7 @@ RMA2_API RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notifica
  * @retval RMA2_SUCCESS         Taken.
  * @retval RMA2_ERR_INV_PORT    port is NULL.
  * @retval RMA2_ERR_INV_VALUE   notification is NULL.
- * @retval RMA2_ERR_NO_DESC_MEM All 16,384 of the queue are taken, and none is freed.
+ * @retval RMA2_ERR_NO_DESC_MEM All of the queue are taken, and none is freed.
  * @thread Any thread.
  * @path hot
  * @see rma2_noti_free, rma2_noti_probe
@@ -968,7 +1149,7 @@ RMA2_API RMA2_ERROR rma2_noti_get_block(RMA2_Port port, RMA2_Notification **noti
  * @retval RMA2_ERR_NO_MATCH     The next one is another, and is not taken.
  * @retval RMA2_ERR_INV_PORT     port is NULL.
  * @retval RMA2_ERR_INV_VALUE    notification is NULL.
- * @retval RMA2_ERR_NO_DESC_MEM  All 16,384 of the queue are taken, and none is freed: of a call
+ * @retval RMA2_ERR_NO_DESC_MEM  All of the queue are taken, and none is freed: of a call
  * that waits.
  * @thread Any thread.
  * @path hot
@@ -1062,6 +1243,19 @@ RMA2_API RMA2_ERROR rma2_noti_noti_match_block(RMA2_Port port, RMA2_Class noti_c
  */
 RMA2_API RMA2_ERROR rma2_noti_lock_match_block(RMA2_Port port, uint32_t number, RMA2_Nodeid nodeid,
                                                RMA2_VPID vpid, RMA2_Notification **notification);
+
+/**
+ * Copy a notification, so that it can be freed and still be read.
+ *
+ * @param notification  The notification.
+ * @param copy          Receives the copy. It is of no queue: rma2_noti_free() refuses it.
+ * @retval RMA2_SUCCESS        Copied.
+ * @retval RMA2_ERR_INV_VALUE  A pointer is NULL.
+ * @thread Any thread.
+ * @path hot
+ * @see rma2_noti_free
+ */
+RMA2_API RMA2_ERROR rma2_noti_dup(RMA2_Notification *notification, RMA2_Notification *copy);
 
 /**
  * Free a notification: the oldest that was taken and is not freed.
@@ -1257,22 +1451,55 @@ RMA2_API uint8_t rma2_noti_get_lock_result(RMA2_Notification *notification);
  * The size of the notification queue.
  *
  * @param port  An open port.
- * @return Bytes: 262,144, 16 for each notification; 0 if port is NULL.
+ * @return Bytes, 16 for each notification: 262,144 unless rma2_set_queue_size() chose another; 0 if
+ * port is NULL.
  * @thread Any thread.
  * @path hot
+ * @see rma2_set_queue_size
  */
 RMA2_API uint32_t rma2_get_queue_size(RMA2_Port port);
 
 /**
- * The size of one piece of the notification queue, which has one.
+ * Choose the size of the notification queue, before there is traffic.
+ *
+ * @param port   An open port.
+ * @param bytes  16 for each notification: a multiple of 4,096, at most 1 GiB.
+ * @retval RMA2_SUCCESS        So it is.
+ * @retval RMA2_ERR_INV_PORT   port is NULL.
+ * @retval RMA2_ERR_INV_VALUE  bytes is 0, no multiple of 4,096, or too large.
+ * @retval RMA2_ERR_NOT_YET    A notification is in the queue; the size stays.
+ * @retval RMA2_ERR_NO_MEM     Out of memory; the size stays.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_queue_size
+ */
+RMA2_API RMA2_ERROR rma2_set_queue_size(RMA2_Port port, uint32_t bytes);
+
+/**
+ * The size of one piece of the notification queue. Here it is in one piece in any case.
  *
  * @param port  An open port.
- * @return Bytes: 262,144; 0 if port is NULL.
+ * @return Bytes: what rma2_set_queue_segment_size() chose, else the size of the queue; 0 if port is
+ * NULL.
  * @thread Any thread.
  * @path cold
  * @see rma2_get_queue_size
  */
 RMA2_API uint32_t rma2_get_queue_segment_size(RMA2_Port port);
+
+/**
+ * Choose the size of one piece of the notification queue, which makes no difference here.
+ *
+ * @param port   An open port.
+ * @param bytes  A multiple of 4,096, at most 1 GiB.
+ * @retval RMA2_SUCCESS        rma2_get_queue_segment_size() tells it from now on.
+ * @retval RMA2_ERR_INV_PORT   port is NULL.
+ * @retval RMA2_ERR_INV_VALUE  bytes is 0, no multiple of 4,096, or too large.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_queue_segment_size
+ */
+RMA2_API RMA2_ERROR rma2_set_queue_segment_size(RMA2_Port port, uint32_t bytes);
 
 /**
  * Does nothing, and needs not: EXTOLL's hardware had a buffer between a program's stores and the
@@ -1286,6 +1513,28 @@ RMA2_API uint32_t rma2_get_queue_segment_size(RMA2_Port port);
  * @path hot
  */
 RMA2_API RMA2_ERROR rma2_replay_buffer_drain(RMA2_Port port);
+
+/**
+ * Choose when that buffer is emptied, which makes no difference here.
+ *
+ * @param port  An open port; with NULL nothing happens.
+ * @param mode  enum RMA2_Replay_Mode.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_get_replay_buffer_mode, rma2_replay_buffer_drain
+ */
+RMA2_API void rma2_set_replay_mode(RMA2_Port port, RMA2_Replay_Buffer_Mode mode);
+
+/**
+ * When that buffer is emptied.
+ *
+ * @param port  An open port.
+ * @return What rma2_set_replay_mode() chose; RMA2_REPLAY_MANUAL before, and if port is NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see rma2_set_replay_mode
+ */
+RMA2_API RMA2_Replay_Buffer_Mode rma2_get_replay_buffer_mode(RMA2_Port port);
 
 /**
  * The name and meaning of a result.

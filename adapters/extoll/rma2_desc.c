@@ -94,3 +94,14 @@ RMA2_ERROR rma2_desc_set_lock(RMA2_Descriptor *descriptor, RMA2_Handle handle,
     return fill(descriptor, handle, RMA2_LOCK_REQ, target, spec, modifier,
                 (uint64_t)cmp << LOCK_VALUE_AT | number, (uint64_t)add << LOCK_VALUE_AT);
 }
+
+RMA2_ERROR rma2_desc_set_notification_value(RMA2_Descriptor *descriptor, RMA2_Class noti_class,
+                                            uint64_t value)
+{
+    if (!descriptor)
+        return RMA2_ERR_INV_VALUE;
+    descriptor->value[0] = (descriptor->value[0] & ~(SIZE_MASK << COUNT_AT)) | (uint64_t)noti_class
+                                                                                   << COUNT_AT;
+    descriptor->value[1] = value;
+    return RMA2_SUCCESS;
+}

@@ -25,8 +25,10 @@
 
 #define PAGE_BYTES 4096u
 #define QUEUE_BYTES (256u << 10)
-#define QUEUE_ENTRIES (QUEUE_BYTES / sizeof(RMA2_Notification))
+#define QUEUE_ENTRIES (QUEUE_BYTES / (uint32_t)sizeof(RMA2_Notification))
 #define SIZE_MAX_BYTES (UINT32_C(1) << 23)
+#define TRAFFIC_CLASSES_ALL 3u
+#define RESPONSE_TC_AT 8
 #define LOCKS 4096u
 #define LOCK_TARGETS 2u
 #define CLASSES 256u
@@ -64,6 +66,10 @@ struct rma2_port {
     uint32_t slow_posts; /* the others, and those that failed. */
 
     RMA2_Notification *queue;
+    uint32_t queue_entries; /* As many as may be in it, */
+    uint32_t queue_mask;    /* and its places less 1, a power of two less 1. */
+    uint32_t segment_bytes; /* As the program set it. */
+    RMA2_Replay_Buffer_Mode replay_mode;
     uint32_t arrived; /* Notifications that were put into the queue, */
     uint32_t taken;   /* that the program got, */
     uint32_t freed;   /* and that it gave back. */
@@ -97,7 +103,7 @@ struct rma2_handle {
     struct rma2_port *port;
     struct velo_rma_peer *peer; /* NULL: it was not there yet. */
     velo_id_t id;
-    RMA2_Connection_Options options;
+    RMA2_Connection_Options options; /* And the class of answers above them. */
     velo_rma_key_t key_last; /* Of the operation before: one with another may overtake it. */
     struct known known[KNOWN];
     uint32_t known_next;
@@ -158,6 +164,10 @@ static inline uint64_t cookie_part(uint64_t cookie, unsigned at, unsigned bits)
 
 /** The result that stands for a status of rma.h. */
 RMA2_ERROR rma2_result(int status);
+/** Give the port, which holds no notification, a queue of so many. */
+RMA2_ERROR rma2_make_queue(struct rma2_port *port, uint32_t entries);
+/** Is this connection one of the port's? The caller has the port's turn. */
+bool rma2_is_handle_of(const struct rma2_port *port, const struct rma2_handle *handle);
 /** Is this memory registered with the port? */
 bool rma2_is_registered(struct rma2_port *port, RMA2_NLA address, uint64_t len_bytes);
 /** Take in what has come, as far as the queue has room, waiting for it at most so long. Returns

@@ -51,12 +51,12 @@ static RMA2_ERROR look(RMA2_Port port, const struct wanted *wanted,
     RMA2_ERROR error = RMA2_NO_NOTI;
     enum turn_held held = turn_take(&port->turn);
     if (port->taken == port->arrived) {
-        if (port->arrived - port->freed > QUEUE_ENTRIES - 2)
+        if (port->arrived - port->freed > port->queue_entries - 2)
             error = RMA2_ERR_NO_DESC_MEM;
         (void)rma2_take_in(port, timeout_ns);
     }
     if (port->taken != port->arrived) {
-        *notification = &port->queue[port->taken % QUEUE_ENTRIES];
+        *notification = &port->queue[port->taken & port->queue_mask];
         error = fits(*notification, wanted) ? RMA2_SUCCESS : RMA2_ERR_NO_MATCH;
         port->taken += error == RMA2_SUCCESS;
     }

@@ -31,7 +31,7 @@ static uint64_t error_of(int status)
 hot_inline void push(struct rma2_port *port, const struct velo_rma_notification *note,
                      uint64_t type, uint64_t word0, uint64_t word1)
 {
-    RMA2_Notification *entry = &port->queue[port->arrived++ % QUEUE_ENTRIES];
+    RMA2_Notification *entry = &port->queue[port->arrived++ & port->queue_mask];
     entry->word0.value = word0;
     entry->word1.value = word1 | (uint64_t)VELO_ID_VPID(note->peer) << VPID_AT |
                          (uint64_t)VELO_ID_NODE(note->peer) << NODE_AT | type << TYPE_AT;
@@ -135,7 +135,7 @@ hot_inline void take_one(struct rma2_port *port, const struct velo_rma_notificat
 /* Notifications of rma.h for which there is room: each becomes two at most. */
 hot_inline uint32_t room_of(const struct rma2_port *port)
 {
-    return ((uint32_t)QUEUE_ENTRIES - (port->arrived - port->freed)) / 2;
+    return (port->queue_entries - (port->arrived - port->freed)) / 2;
 }
 
 int rma2_take_in(struct rma2_port *port, int64_t timeout_ns)
@@ -160,7 +160,7 @@ hot_inline bool take(struct rma2_port *port, RMA2_Notification **notification)
 {
     if (port->taken == port->arrived)
         return false;
-    *notification = &port->queue[port->taken++ % QUEUE_ENTRIES];
+    *notification = &port->queue[port->taken++ & port->queue_mask];
     return true;
 }
 
@@ -231,13 +231,21 @@ RMA2_ERROR rma2_noti_get_block(RMA2_Port port, RMA2_Notification **notification)
     return error;
 }
 
+RMA2_ERROR rma2_noti_dup(RMA2_Notification *notification, RMA2_Notification *copy)
+{
+    if (!notification || !copy)
+        return RMA2_ERR_INV_VALUE;
+    *copy = *notification;
+    return RMA2_SUCCESS;
+}
+
 RMA2_ERROR rma2_noti_free(RMA2_Port port, RMA2_Notification *notification)
 {
     if (unlikely(!port))
         return RMA2_ERR_INV_PORT;
     enum turn_held held = turn_take(&port->turn);
     bool is_oldest =
-        port->freed != port->taken && notification == &port->queue[port->freed % QUEUE_ENTRIES];
+        port->freed != port->taken && notification == &port->queue[port->freed & port->queue_mask];
     if (likely(is_oldest)) {
         *notification = (RMA2_Notification){{0}, {0}};
         port->freed++;

@@ -157,9 +157,9 @@ RMA2_ERROR rma2_open(RMA2_Port *out)
     struct rma2_port *port = calloc(1, sizeof *port);
     if (!port)
         return RMA2_ERR_NO_MEM;
-    port->queue = calloc(QUEUE_ENTRIES, sizeof *port->queue);
     port->lock_ops = calloc(LOCK_OPS, sizeof *port->lock_ops);
-    int status = port->queue && port->lock_ops ? open_unit(port) : VELO_ERR_NO_MEMORY;
+    bool has_memory = rma2_make_queue(port, QUEUE_ENTRIES) == RMA2_SUCCESS && port->lock_ops;
+    int status = has_memory ? open_unit(port) : VELO_ERR_NO_MEMORY;
     if (status) {
         free_port(port);
         return status == VELO_ERR_ACCESS ? RMA2_ERR_FD : rma2_result(status);
@@ -196,15 +196,6 @@ RMA2_Nodeid rma2_get_node_num(RMA2_Port port) { return port ? VELO_NODES : 0; }
 
 RMA2_VPID rma2_get_proc_num(RMA2_Port port) { return port ? USER_VPIDS : 0; }
 
-uint32_t rma2_get_queue_segment_size(RMA2_Port port) { return rma2_get_queue_size(port); }
-
-uint32_t rma2_get_queue_size(RMA2_Port port) { return port ? QUEUE_BYTES : 0; }
-
-RMA2_ERROR rma2_replay_buffer_drain(RMA2_Port port)
-{
-    return port ? RMA2_SUCCESS : RMA2_ERR_INV_PORT;
-}
-
 /* ---- connections ----------------------------------------------------------------------------- */
 
 RMA2_ERROR rma2_connect(RMA2_Port port, RMA2_Nodeid nodeid, RMA2_VPID vpid,
@@ -222,7 +213,7 @@ RMA2_ERROR rma2_connect(RMA2_Port port, RMA2_Nodeid nodeid, RMA2_VPID vpid,
         return RMA2_ERR_NO_MEM;
     handle->port = port;
     handle->id = VELO_ID(nodeid, vpid);
-    handle->options = options;
+    handle->options = options | (options & TRAFFIC_CLASSES_ALL) << RESPONSE_TC_AT;
     enum turn_held held = turn_take(&port->turn);
     /* If the peer is not there yet, the first operation connects. */
     (void)velo_rma_connect(port->rma, handle->id, &handle->peer, 0);
@@ -245,6 +236,14 @@ int rma2_connect_late(struct rma2_handle *handle)
         place_nap();
     }
     return status;
+}
+
+bool rma2_is_handle_of(const struct rma2_port *port, const struct rma2_handle *handle)
+{
+    const struct rma2_handle *one = port->handles;
+    while (one && one != handle)
+        one = one->next;
+    return one != NULL;
 }
 
 /* Wait until all is done. */
@@ -277,13 +276,13 @@ RMA2_ERROR rma2_disconnect(RMA2_Port port, RMA2_Handle handle)
     if (!port)
         return RMA2_ERR_INV_PORT;
     enum turn_held held = turn_take(&port->turn);
-    struct rma2_handle **at = &port->handles;
-    while (*at && *at != handle)
-        at = &(*at)->next;
-    bool is_ours = handle && *at;
+    bool is_ours = rma2_is_handle_of(port, handle);
     if (is_ours) {
         if (handle->peer)
             finish(handle);
+        struct rma2_handle **at = &port->handles;
+        while (*at != handle)
+            at = &(*at)->next;
         *at = handle->next;
         (void)velo_rma_disconnect(handle->peer);
         free(handle);
@@ -320,7 +319,8 @@ static bool make_room(struct rma2_port *port)
     return true;
 }
 
-static RMA2_ERROR enter(struct rma2_port *port, uint64_t first, uint64_t end, RMA2_Region *region)
+static RMA2_ERROR enter(struct rma2_port *port, uint64_t first, uint64_t end, velo_id_t peer,
+                        RMA2_Region *region)
 {
     uint64_t from = first & ~(uint64_t)(PAGE_BYTES - 1);
     struct velo_rma_mem *mem;
@@ -329,7 +329,7 @@ static RMA2_ERROR enter(struct rma2_port *port, uint64_t first, uint64_t end, RM
     if (!make_room(port))
         return RMA2_ERR_NO_MEM;
     int status = velo_rma_mem_register(port->rma, (void *)(uintptr_t)from, end - from,
-                                       VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem);
+                                       VELO_RMA_RIGHT_ALL, peer, &mem);
     if (status)
         return rma2_result(status);
     port->areas[port->areas_count++] = (struct area){from, end, mem};
@@ -337,7 +337,8 @@ static RMA2_ERROR enter(struct rma2_port *port, uint64_t first, uint64_t end, RM
     return RMA2_SUCCESS;
 }
 
-RMA2_ERROR rma2_register_nomalloc(RMA2_Port port, void *address, size_t size, RMA2_Region *region)
+static RMA2_ERROR enter_range(RMA2_Port port, void *address, size_t size, velo_id_t peer,
+                              RMA2_Region *region)
 {
     uint64_t end;
     if (!port)
@@ -346,12 +347,14 @@ RMA2_ERROR rma2_register_nomalloc(RMA2_Port port, void *address, size_t size, RM
         __builtin_add_overflow((uint64_t)(uintptr_t)address, size, &end))
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    RMA2_ERROR error = enter(port, (uintptr_t)address, end, region);
+    RMA2_ERROR error = enter(port, (uintptr_t)address, end, peer, region);
     turn_give(&port->turn, held);
     return error;
 }
 
-RMA2_ERROR rma2_register(RMA2_Port port, void *address, size_t size, RMA2_Region **region)
+/* The region is one that the caller frees. */
+static RMA2_ERROR enter_new(RMA2_Port port, void *address, size_t size, velo_id_t peer,
+                            RMA2_Region **region)
 {
     if (!port)
         return RMA2_ERR_INV_PORT;
@@ -360,12 +363,28 @@ RMA2_ERROR rma2_register(RMA2_Port port, void *address, size_t size, RMA2_Region
     *region = calloc(1, sizeof **region);
     if (!*region)
         return RMA2_ERR_NO_MEM;
-    RMA2_ERROR error = rma2_register_nomalloc(port, address, size, *region);
+    RMA2_ERROR error = enter_range(port, address, size, peer, *region);
     if (error) {
         free(*region);
         *region = NULL;
     }
     return error;
+}
+
+RMA2_ERROR rma2_register_nomalloc(RMA2_Port port, void *address, size_t size, RMA2_Region *region)
+{
+    return enter_range(port, address, size, VELO_RMA_PEER_ANY, region);
+}
+
+RMA2_ERROR rma2_register(RMA2_Port port, void *address, size_t size, RMA2_Region **region)
+{
+    return enter_new(port, address, size, VELO_RMA_PEER_ANY, region);
+}
+
+RMA2_ERROR rma2_register_adhoc(RMA2_Port port, void *address, RMA2_Region **region)
+{
+    velo_id_t self = port ? velo_port_id(port->port) : VELO_RMA_PEER_ANY;
+    return enter_new(port, address, PAGE_BYTES, self, region);
 }
 
 static RMA2_ERROR withdraw(struct rma2_port *port, const RMA2_Region *region)
@@ -412,6 +431,11 @@ RMA2_ERROR rma2_register_cached(RMA2_Port port, void *address, size_t size, RMA2
 }
 
 RMA2_ERROR rma2_unregister_cached(RMA2_Port port, RMA2_Region *region)
+{
+    return rma2_unregister(port, region);
+}
+
+RMA2_ERROR rma2_unregister_adhoc(RMA2_Port port, RMA2_Region *region)
 {
     return rma2_unregister(port, region);
 }

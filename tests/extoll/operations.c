@@ -459,6 +459,12 @@ TEST(notifications_are_freed_in_their_order)
         CHECK_EQ(rma2_noti_get_block(two.port, &notes[i]), SUCCESS);
         CHECK(notes[i]->word1.value != 0);
     }
+    RMA2_Notification copy;
+    CHECK_EQ(rma2_noti_dup(notes[0], NULL), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_noti_dup(NULL, &copy), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_noti_dup(notes[0], &copy), SUCCESS);
+    CHECK(copy.word0.value == notes[0]->word0.value && copy.word1.value == notes[0]->word1.value);
+    CHECK_EQ(rma2_noti_free(two.port, &copy), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_noti_free(two.port, notes[1]), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_noti_free(two.port, notes[2]), RMA2_ERR_INV_VALUE);
     for (size_t i = 0; i < 3; i++) {

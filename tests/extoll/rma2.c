@@ -105,6 +105,7 @@ TEST(no_port_is_an_error_of_each_call)
     RMA2_Region region = *a.region, *out;
     RMA2_Notification *note;
     RMA2_Handle handle;
+    uint32_t tc;
     const RMA2_ERROR no_port = RMA2_ERR_INV_PORT;
     CHECK_EQ(rma2_open(NULL), no_port);
     CHECK_EQ(rma2_close(NULL), no_port);
@@ -119,6 +120,18 @@ TEST(no_port_is_an_error_of_each_call)
     CHECK_EQ(rma2_noti_free(NULL, NULL), no_port);
     CHECK_EQ(rma2_replay_buffer_drain(NULL), no_port);
     CHECK_EQ(rma2_get_queue_size(NULL), 0);
+    CHECK_EQ(rma2_set_queue_size(NULL, PAGE), no_port);
+    CHECK_EQ(rma2_set_queue_segment_size(NULL, PAGE), no_port);
+    CHECK_EQ(rma2_register_adhoc(NULL, memory, &out), no_port);
+    CHECK_EQ(rma2_unregister_adhoc(NULL, a.region), no_port);
+    CHECK_EQ(rma2_request_interrupt(NULL, a.self), no_port);
+    CHECK_EQ(rma2_request_rra(NULL, a.self), no_port);
+    CHECK_EQ(rma2_request_physical_access(NULL, a.self), no_port);
+    CHECK_EQ(rma2_request_tcs(NULL, a.self, 0, 0), no_port);
+    CHECK_EQ(rma2_get_tcs(NULL, a.self, &tc, &tc), no_port);
+    CHECK_EQ(rma2_set_protectionid(NULL, 0), no_port);
+    rma2_set_replay_mode(NULL, RMA2_REPLAY_ALL);
+    CHECK_EQ(rma2_get_replay_buffer_mode(NULL), RMA2_REPLAY_MANUAL);
     CHECK_EQ(rma2_get_nodeid(NULL), RMA2_NODEID_ANY);
     CHECK_EQ(rma2_get_vpid(NULL), RMA2_VPID_ANY);
     alone_close(&a);
@@ -150,6 +163,50 @@ TEST(nothing_is_to_be_drained_and_the_queue_has_its_size)
     struct alone a = alone_fresh();
     CHECK_EQ(rma2_replay_buffer_drain(a.port), SUCCESS);
     CHECK_EQ(rma2_get_queue_size(a.port), 256 << 10);
+    CHECK_EQ(rma2_get_replay_buffer_mode(a.port), RMA2_REPLAY_MANUAL);
+    rma2_set_replay_mode(a.port, RMA2_REPLAY_ALL);
+    CHECK_EQ(rma2_get_replay_buffer_mode(a.port), RMA2_REPLAY_ALL);
+    alone_close(&a);
+}
+
+TEST(a_queue_is_as_long_as_the_program_wants)
+{
+    struct alone a = alone_fresh();
+    const uint32_t wrong[] = {0, 1, PAGE - 1, PAGE + 16, (UINT32_C(1) << 30) + PAGE};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        CHECK_EQ(rma2_set_queue_size(a.port, wrong[i]), RMA2_ERR_INV_VALUE);
+        CHECK_EQ(rma2_set_queue_segment_size(a.port, wrong[i]), RMA2_ERR_INV_VALUE);
+    }
+    CHECK_EQ(rma2_get_queue_segment_size(a.port), 256 << 10);
+    CHECK_EQ(rma2_set_queue_segment_size(a.port, 2 * PAGE), SUCCESS);
+    CHECK_EQ(rma2_get_queue_segment_size(a.port), 2 * PAGE);
+    CHECK_EQ(rma2_get_queue_size(a.port), 256 << 10);
+    /* 768: its places are not a power of two. */
+    CHECK_EQ(rma2_set_queue_size(a.port, 3 * PAGE), SUCCESS);
+    CHECK_EQ(rma2_get_queue_size(a.port), 3 * PAGE);
+    RMA2_Notification *notes[768];
+    uint32_t taken = 0;
+    RMA2_ERROR error;
+    for (uint64_t posted = 0;; posted++) {
+        CHECK_EQ(rma2_post_immediate_put(a.port, a.self, 8, posted, a.region->nla + posted % 8 * 8,
+                                         RMA2_REQUESTER, 0),
+                 SUCCESS);
+        error = rma2_noti_get_block(a.port, &notes[taken]);
+        if (error)
+            break;
+        taken++;
+        CHECK_EQ(rma2_set_queue_size(a.port, PAGE), RMA2_ERR_NOT_YET);
+        CHECK(taken < ARRAY_LEN(notes));
+    }
+    CHECK_EQ(error, RMA2_ERR_NO_DESC_MEM);
+    CHECK(taken >= ARRAY_LEN(notes) - 2);
+    for (uint32_t i = 0; i < taken; i++) {
+        CHECK_EQ(rma2_noti_get_size(notes[i]), 8);
+        CHECK_EQ(rma2_noti_get_cmd(notes[i]), RMA2_IMMEDIATE_PUT);
+        CHECK_EQ(rma2_noti_free(a.port, notes[i]), SUCCESS);
+    }
+    (void)note_next(a.port); /* Of the last post, for which there was no room. */
+    CHECK_EQ(rma2_set_queue_size(a.port, 256 << 10), SUCCESS);
     alone_close(&a);
 }
 
@@ -204,6 +261,38 @@ TEST(each_option_connects_and_a_register_file_is_refused_at_the_post)
     alone_close(&a);
 }
 
+TEST(a_connection_keeps_what_is_asked_of_it)
+{
+    struct alone a = alone_fresh();
+    const uint32_t no = (uint32_t)RMA2_ERR_ERROR;
+    RMA2_Handle other;
+    uint32_t request = 9, response = 9;
+    CHECK_EQ(rma2_get_interrupt(a.port, a.self), no);
+    CHECK_EQ(rma2_request_interrupt(a.port, a.self), SUCCESS);
+    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)SUCCESS);
+    CHECK_EQ(rma2_request_rra(a.port, a.self), RMA2_ERR_NO_DEVICE);
+    CHECK_EQ(rma2_get_rra(a.port, a.self), no);
+    CHECK_EQ(rma2_request_physical_access(a.port, a.self), RMA2_ERR_NO_DEVICE);
+    CHECK_EQ(rma2_get_physical_access(a.port, a.self), no);
+    CHECK_EQ(rma2_set_protectionid(a.port, 0), SUCCESS);
+    CHECK_EQ(rma2_set_protectionid(a.port, 1), RMA2_ERR_NO_DEVICE);
+    CHECK_EQ(rma2_request_tcs(a.port, a.self, 4, 0), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_request_tcs(a.port, a.self, 0, 4), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_get_tcs(a.port, a.self, &request, &response), SUCCESS);
+    CHECK(request == 0 && response == 0);
+    CHECK_EQ(rma2_request_tcs(a.port, a.self, 2, 3), SUCCESS);
+    CHECK_EQ(rma2_get_tcs(a.port, a.self, &request, &response), SUCCESS);
+    CHECK(request == 2 && response == 3);
+    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)SUCCESS);
+    CHECK_EQ(rma2_get_tcs(a.port, a.self, NULL, &response), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_connect(a.port, 0, 7, RMA2_CONN_TC3 | RMA2_CONN_RRA, &other), SUCCESS);
+    CHECK_EQ(rma2_get_rra(a.port, other), (uint32_t)SUCCESS);
+    CHECK_EQ(rma2_get_tcs(a.port, other, &request, &response), SUCCESS);
+    CHECK(request == 3 && response == 3);
+    CHECK_EQ(rma2_disconnect(a.port, other), SUCCESS);
+    alone_close(&a);
+}
+
 TEST(a_handle_of_another_port_is_refused)
 {
     struct alone a = alone_fresh();
@@ -222,6 +311,8 @@ TEST(a_handle_of_another_port_is_refused)
         CHECK_EQ(rma2_post_notification(a.port, wrong[i], 0, 0, 0, 0), no_handle);
         CHECK_EQ(rma2_post_lock(a.port, wrong[i], 0, 0, 0, 0, 0, 0), no_handle);
         CHECK_EQ(rma2_post_descriptor(a.port, wrong[i], &descriptor), no_handle);
+        CHECK_EQ(rma2_request_interrupt(a.port, wrong[i]), no_handle);
+        CHECK_EQ(rma2_request_tcs(a.port, wrong[i], 0, 0), no_handle);
         CHECK_EQ(rma2_disconnect(a.port, wrong[i]), no_handle);
     }
     CHECK_EQ(rma2_desc_set_put_get(&descriptor, NULL, RMA2_BT_PUT, 1, 0, 0, nla, nla), no_handle);
@@ -491,6 +582,42 @@ TEST(registrations_are_bounded)
     alone_close(&a);
 }
 
+TEST(memory_for_the_port_alone_is_out_of_its_peers_reach)
+{
+    struct alone a = alone_fresh();
+    RMA2_Region *region;
+    RMA2_Port b = port_opened();
+    RMA2_Handle to_a;
+    size_t size;
+    CHECK_EQ(rma2_unregister(a.port, a.region), SUCCESS);
+    CHECK_EQ(rma2_register_adhoc(a.port, memory + 8, NULL), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_register_adhoc(a.port, memory + 8, &region), SUCCESS);
+    CHECK_EQ(rma2_get_size(region, &size), SUCCESS);
+    CHECK_EQ(size, PAGE);
+    CHECK_EQ(
+        rma2_connect(b, rma2_get_nodeid(a.port), rma2_get_vpid(a.port), RMA2_CONN_DEFAULT, &to_a),
+        SUCCESS);
+    /* A peer's is refused at the post, or by its notification. */
+    RMA2_NLA nla;
+    CHECK_EQ(rma2_get_nla(region, 0, &nla), SUCCESS);
+    RMA2_ERROR error = rma2_post_immediate_put(b, to_a, 1, 9, nla, RMA2_REQUESTER, 0);
+    if (error == SUCCESS) {
+        RMA2_Notification note = note_next(b);
+        CHECK(rma2_noti_get_error(&note) != 0);
+    } else {
+        CHECK_EQ(error, RMA2_ERR_ATU);
+    }
+    CHECK_EQ(memory[8], 0);
+    CHECK_EQ(rma2_post_immediate_put(a.port, a.self, 1, 9, nla, RMA2_REQUESTER, 0), SUCCESS);
+    RMA2_Notification note = note_next(a.port);
+    CHECK_EQ(rma2_noti_get_error(&note), 0);
+    CHECK_EQ(memory[8], 9);
+    CHECK_EQ(rma2_unregister_adhoc(a.port, region), SUCCESS);
+    CHECK_EQ(rma2_close(b), SUCCESS);
+    CHECK_EQ(rma2_register(a.port, memory, sizeof memory, &a.region), SUCCESS);
+    alone_close(&a);
+}
+
 TEST(what_is_not_registered_is_refused_at_both_ends)
 {
     test_needs_shared_memory(); /* It is refused at once. */
@@ -659,6 +786,13 @@ TEST(a_descriptor_of_each_command_does_what_its_post_does)
     note = note_next(a.port);
     CHECK_EQ(rma2_noti_get_notiput_class(&note), 0x5a);
     CHECK_EQ(rma2_noti_get_notiput_payload(&note), 0x123456789);
+    CHECK_EQ(rma2_desc_set_notification_value(NULL, 1, 2), RMA2_ERR_INV_VALUE);
+    CHECK_EQ(rma2_desc_set_notification_value(descriptor, 0x42, 0xabcdef), SUCCESS);
+    CHECK_EQ(rma2_post_descriptor(a.port, a.self, descriptor), SUCCESS);
+    note = note_next(a.port);
+    CHECK_EQ(rma2_noti_get_notification_type(&note), RMA2_COMPLETER);
+    CHECK_EQ(rma2_noti_get_notiput_class(&note), 0x42);
+    CHECK_EQ(rma2_noti_get_notiput_payload(&note), 0xabcdef);
     CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
     CHECK_EQ(rma2_desc_free(a.port, NULL), SUCCESS);
     alone_close(&a);
