@@ -37,31 +37,33 @@ hot_inline void tell_writer(const struct velo_bcast_reader *reader)
 
 /* ---- join and leave -------------------------------------------------------------------------- */
 
-/* Claim an entry that is free, or whose process has died. The lock is taken first, so that a
- * claimed entry without a lock is a dead one. The lock excludes other processes; seg_acquire()
- * excludes other threads of this process. */
-static bool claim(struct velo_bcast_reader *reader, uint32_t generation)
+/* Claim an entry that is free, or whose process has died. VELO_AGAIN: there is none. The lock is
+ * taken first, so that a claimed entry without a lock is a dead one. The lock excludes other
+ * processes; seg_acquire() excludes other threads of this process. */
+static int claim(struct velo_bcast_reader *reader, uint32_t generation)
 {
     const struct segment *segment = reader->map.segment;
-    bool claimed = false;
+    const uint64_t mine = entry_pack(ENTRY_CLAIMED, 0, generation);
+    int status = VELO_AGAIN;
     seg_acquire();
-    for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
+    for (uint32_t i = 0; i < segment->shape.conns_max && status == VELO_AGAIN; i++) {
         uint64_t *entry = &segment->entries[i];
-        if (seg_sender_alive(segment, i) || !seg_lock_entry(segment, i))
+        status = seg_lock_dead_entry(segment, i);
+        if (status)
             continue;
         VELO_HOOK(HOOK_BCAST_LOCKED);
         /* Only the writer may change it now, once: it frees the entry of a dead reader. */
-        uint64_t claimed_entry = entry_pack(ENTRY_CLAIMED, 0, generation);
-        for (int tries = 0; tries < 2 && !claimed; tries++)
-            claimed = order_claim_entry(entry, order_read_entry(entry), claimed_entry);
-        if (claimed)
+        if (order_claim_entry(entry, order_read_entry(entry), mine) ||
+            order_claim_entry(entry, order_read_entry(entry), mine)) {
             reader->index = i;
-        else
+        } else {
             seg_unlock_entry(segment, i);
+            status = VELO_AGAIN;
+        }
     }
     seg_release();
     VELO_HOOK(HOOK_BCAST_CLAIMED);
-    return claimed;
+    return status;
 }
 
 static int take_place(struct velo_bcast_reader *reader)
@@ -71,10 +73,13 @@ static int take_place(struct velo_bcast_reader *reader)
     while (generation == 0)
         if (getrandom(&generation, sizeof generation, 0) != sizeof generation)
             return velo_fail(VELO_ERR_SYSTEM, "no random number for a reader");
-    if (!claim(reader, generation))
+    int status = claim(reader, generation);
+    if (status == VELO_AGAIN)
         return velo_fail(VELO_ERR_FULL,
                          "all %u places of the ring are taken; open it with a larger readers_max",
                          map->segment->shape.conns_max);
+    if (status)
+        return status;
     if (!wait_join_barrier()) {
         map->fenced = true;
         order_set_flag(&map->control->fenced, 1);

@@ -21,7 +21,9 @@ static int claim_or_wait(struct velo_conn *conn, int64_t table_ns)
 {
     const struct segment *segment = conn->segment;
     int64_t end_ns = wait_now_ns() + table_ns;
-    while (!entry_claim(segment, conn->port->id, conn->port->segment->generation, &conn->index)) {
+    int status;
+    while ((status = entry_claim(segment, conn->port->id, conn->port->segment->generation,
+                                 &conn->index)) == VELO_AGAIN) {
         order_set_flag(&conn->header->reap_request, 1);
         order_ring_summary(&conn->header->summary, 1);
         seg_wake_owner(segment);
@@ -34,7 +36,7 @@ static int claim_or_wait(struct velo_conn *conn, int64_t table_ns)
         if (wait_nap(CONNECT_NAP_NS))
             return VELO_ERR_INTERRUPTED;
     }
-    return VELO_OK;
+    return status;
 }
 
 /* The sender fills a ring of its own, which the network takes to the receiver's. */

@@ -6,26 +6,30 @@
 
 /* The lock is taken first, so that a claimed entry without a lock is a dead one. The lock excludes
  * other processes; seg_acquire() excludes other threads of this process. */
-bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
-                 uint32_t *index)
+int entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
+                uint32_t *index)
 {
     uint64_t mine = entry_pack(ENTRY_CLAIMED, sender, generation);
-    bool claimed = false;
+    int status = VELO_AGAIN;
     seg_acquire();
-    for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
+    for (uint32_t i = 0; i < segment->shape.conns_max && status == VELO_AGAIN; i++) {
         uint64_t entry = order_read_entry(&segment->entries[i]);
-        if (entry_state(entry) != ENTRY_FREE || !seg_lock_entry(segment, i))
+        if (entry_state(entry) != ENTRY_FREE)
+            continue;
+        status = seg_lock_entry(segment, i);
+        if (status)
             continue;
         VELO_HOOK(HOOK_CONNECT_LOCKED);
-        claimed = order_claim_entry(&segment->entries[i], entry, mine);
-        if (claimed)
+        if (order_claim_entry(&segment->entries[i], entry, mine)) {
             *index = i;
-        else
+        } else {
             seg_unlock_entry(segment, i);
+            status = VELO_AGAIN;
+        }
     }
     seg_release();
     VELO_HOOK(HOOK_CONNECT_CLAIMED);
-    return claimed;
+    return status;
 }
 
 /* Both steps are under one seg_acquire(). Else another thread of this process could claim the entry

@@ -14,9 +14,10 @@
 #include "../base/order.h"
 #include "../shm/segment.h"
 
-/** Claim a free entry for a sender, one generation of a port. False: all are taken. */
-bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
-                 uint32_t *index);
+/** Claim a free entry for a sender, one generation of a port. VELO_AGAIN: all are taken.
+ * VELO_ERR_SYSTEM: the system locks none. */
+int entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
+                uint32_t *index);
 /** Give memory to the ring of a claimed entry, and make it ready for its first message. See
  *  tx_order of seg_ring for the order. `transport` is shown to people: the transport that fills the
  *  ring; "": the sender itself does. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */

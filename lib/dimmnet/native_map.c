@@ -244,16 +244,16 @@ int native_map_claim(const struct native_map *map, int wid, uint32_t *taken)
     if (end > map->processes)
         return velo_fail(VELO_ERR_ARG, "board %u has %u processes; give a WID below that", map->lid,
                          map->processes);
-    bool claimed = false;
+    int status = VELO_AGAIN;
     seg_acquire();
-    for (uint32_t i = first; i < end && !claimed; i++) {
-        claimed = !seg_sender_alive(map->segment, i) && seg_lock_entry(map->segment, i);
+    for (uint32_t i = first; i < end && status == VELO_AGAIN; i++) {
+        status = seg_lock_dead_entry(map->segment, i);
         *taken = i;
     }
     seg_release();
     VELO_HOOK(HOOK_DIMMNET_CLAIMED);
-    if (claimed)
-        return VELO_OK;
+    if (status != VELO_AGAIN)
+        return status;
     return wid < 0 ? velo_fail(VELO_ERR_FULL,
                                "all %u processes of board %u are open; make it with more",
                                map->processes, map->lid)

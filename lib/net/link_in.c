@@ -112,13 +112,16 @@ void link_in_close(struct velo_link *link)
 static int claim(struct velo_link *link, uint64_t order)
 {
     const struct segment *segment = segment_of(link);
-    if (!entry_claim(segment, link->source, link->generation, &link->index)) {
+    int status = entry_claim(segment, link->source, link->generation, &link->index);
+    if (status == VELO_AGAIN) {
         order_set_flag(&segment->header->reap_request, 1);
         order_ring_summary(&segment->header->summary, 1);
         seg_wake_owner(segment);
         return VELO_ERR_FULL;
     }
-    int status = entry_set_up(segment, link->index, order, link->carrier->transport->name);
+    if (status)
+        return status;
+    status = entry_set_up(segment, link->index, order, link->carrier->transport->name);
     if (status)
         entry_unclaim(segment, link->index, ENTRY_GIVEN_UP);
     else

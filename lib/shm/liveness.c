@@ -4,16 +4,28 @@
 #include "../base/compiler.h"
 #include "../base/order.h"
 #include "lock.h"
+#include "memory.h"
 #include "wait.h"
 
-bool seg_lock_entry(const struct segment *segment, uint32_t index)
+int seg_lock_entry(const struct segment *segment, uint32_t index)
 {
-    return lock_set(segment->fd, LOCK_ENTRY(index), F_WRLCK);
+    enum lock_outcome lock = lock_take(segment->fd, LOCK_ENTRY(index));
+    if (lock == LOCK_REFUSED)
+        return seg_system_failed("lock", segment->path);
+    return lock == LOCK_TAKEN ? VELO_OK : VELO_AGAIN;
+}
+
+int seg_lock_dead_entry(const struct segment *segment, uint32_t index)
+{
+    enum lock_holder holder = lock_look(segment->fd, LOCK_ENTRY(index));
+    if (holder == LOCK_UNKNOWN)
+        return seg_system_failed("look at the locks of", segment->path);
+    return holder == LOCK_FREE ? seg_lock_entry(segment, index) : VELO_AGAIN;
 }
 
 void seg_unlock_entry(const struct segment *segment, uint32_t index)
 {
-    lock_set(segment->fd, LOCK_ENTRY(index), F_UNLCK);
+    lock_drop(segment->fd, LOCK_ENTRY(index));
 }
 
 bool seg_sender_alive(const struct segment *segment, uint32_t index)

@@ -68,10 +68,14 @@ int seg_path_open(const char *path, struct stat *st)
     return fd;
 }
 
-bool seg_path_is_of(const char *path, dev_t dev, ino_t ino)
+int seg_path_remove(const char *path, dev_t dev, ino_t ino)
 {
     struct stat st;
-    return stat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+    if (stat(path, &st) != 0)
+        return errno == ENOENT ? VELO_OK : seg_system_failed("look at", path);
+    if (st.st_dev != dev || st.st_ino != ino || unlink(path) == 0 || errno == ENOENT)
+        return VELO_OK;
+    return seg_system_failed("remove", path);
 }
 
 /* ---- reclaim --------------------------------------------------------------------------------- */
@@ -102,16 +106,18 @@ static void mark_dead(const char *path, int fd, const struct stat *st)
  * segment. If we held the owner's lock, others would take the dead owner for alive. */
 static int reclaim_locked(const char *path, int fd, const struct stat *st)
 {
-    if (lock_held(fd, LOCK_OWNER))
+    enum lock_holder owner = lock_look(fd, LOCK_OWNER);
+    if (owner == LOCK_UNKNOWN)
+        return seg_system_failed("look at the locks of", path);
+    if (owner == LOCK_HELD)
         return velo_fail(VELO_ERR_IN_USE,
                          "%s is open in a live process; choose another vpid or domain", path);
-    if (!lock_set(fd, LOCK_RECLAIM, F_WRLCK))
-        return VELO_AGAIN;
-    int status = VELO_OK;
+    enum lock_outcome lock = lock_take(fd, LOCK_RECLAIM);
+    if (lock != LOCK_TAKEN)
+        return lock == LOCK_OF_OTHER ? VELO_AGAIN : seg_system_failed("lock", path);
     mark_dead(path, fd, st);
-    if (seg_path_is_of(path, st->st_dev, st->st_ino) && unlink(path) != 0)
-        status = seg_system_failed("remove the stale", path);
-    lock_set(fd, LOCK_RECLAIM, F_UNLCK);
+    int status = seg_path_remove(path, st->st_dev, st->st_ino);
+    lock_drop(fd, LOCK_RECLAIM);
     return status;
 }
 

@@ -51,8 +51,8 @@ void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, ve
 /** Look at a name without opening the file for real: an O_PATH descriptor can be closed without
  *  losing record locks that this process may hold on it. -1 with errno. */
 int seg_path_open(const char *path, struct stat *st);
-/** Does a name still mean this file? Somebody may have removed it, and another process have given
- *  its name to a new one. */
-bool seg_path_is_of(const char *path, dev_t dev, ino_t ino);
+/** Remove a name, if it still means this file: somebody may have removed it, and another process
+ *  have given its name to a new one. VELO_ERR_SYSTEM: the system does not let us. */
+int seg_path_remove(const char *path, dev_t dev, ino_t ino);
 
 #endif

@@ -96,7 +96,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     header->pid = getpid();
     header->generation = segment->generation;
     order_publish_entry(&header->state, SEG_OPEN);
-    if (!lock_set(segment->fd, LOCK_OWNER, F_WRLCK))
+    if (lock_take(segment->fd, LOCK_OWNER) != LOCK_TAKEN)
         return seg_system_failed("lock", segment->path);
     segment->owned = true;
     return VELO_OK;
@@ -168,9 +168,8 @@ void seg_retire(struct segment *segment)
     seg_acquire();
     order_publish_entry(&segment->header->state, SEG_CLOSED);
     /* The name is ours as long as we hold the lock, and nobody has taken the file away. */
-    if (seg_path_is_of(segment->path, segment->dev, segment->ino))
-        unlink(segment->path);
-    lock_set(segment->fd, LOCK_OWNER, F_UNLCK);
+    (void)seg_path_remove(segment->path, segment->dev, segment->ino);
+    lock_drop(segment->fd, LOCK_OWNER);
     segment->owned = false;
     seg_release();
 }
