@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A library to be loaded before a program: one call that libvelo makes of the system fails, chosen
+ * by its name and how many there were before. Calls of others than libvelo are left alone.
+ *
+ *   FAULT_CALL=name  the call, as in the list at the end
+ *   FAULT_AT=n       the n-th of them fails, from 1 on
+ *   FAULT_ON=1       and all behind it
+ *   FAULT_COUNTS=f   at the end, a line "name count" for each call goes to the file f
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+/* ---- which call fails ------------------------------------------------------------------------ */
+
+struct call {
+    const char *name;
+    atomic_ulong count;
+    struct call *next;
+};
+
+static struct call *calls;
+static const char *chosen;
+static unsigned long chosen_at;
+static bool goes_on;
+
+static __attribute__((constructor(101))) void choose(void)
+{
+    const char *at = getenv("FAULT_AT");
+    chosen = getenv("FAULT_CALL");
+    chosen_at = at ? strtoul(at, NULL, 10) : 0;
+    goes_on = getenv("FAULT_ON") != NULL;
+}
+
+static __attribute__((destructor)) void tell_counts(void)
+{
+    const char *path = getenv("FAULT_COUNTS");
+    FILE *file = path ? fopen(path, "we") : NULL;
+    if (!file)
+        return;
+    for (const struct call *call = calls; call; call = call->next)
+        if (atomic_load(&call->count) > 0)
+            (void)fprintf(file, "%s %lu\n", call->name, atomic_load(&call->count));
+    (void)fclose(file);
+}
+
+static bool is_of_velo(const void *caller)
+{
+    Dl_info info;
+    const char *slash =
+        dladdr(caller, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    return slash && strncmp(slash, "/libvelo", strlen("/libvelo")) == 0;
+}
+
+static bool fails(struct call *call, const void *caller)
+{
+    if (!is_of_velo(caller))
+        return false;
+    unsigned long number = atomic_fetch_add(&call->count, 1) + 1;
+    if (!chosen || strcmp(chosen, call->name) != 0)
+        return false;
+    return number == chosen_at || (goes_on && number > chosen_at);
+}
+
+/* `call_NAME` counts; it is in the list before main() begins. */
+#define CALL(name)                                                                                 \
+    static struct call call_##name = {#name, 0, NULL};                                             \
+    static __attribute__((constructor)) void list_##name(void)                                     \
+    {                                                                                              \
+        call_##name.next = calls;                                                                  \
+        calls = &call_##name;                                                                      \
+    }
+
+#define FAILS(name) fails(&call_##name, __builtin_return_address(0))
+
+/* The C library's own, for what the search for a name may call itself. */
+extern void *__libc_malloc(size_t len);
+extern void *__libc_calloc(size_t count, size_t len);
+extern void *__libc_realloc(void *old, size_t len);
+extern void *__libc_memalign(size_t alignment, size_t len);
+
+static void *refuse(int error)
+{
+    errno = error;
+    return NULL;
+}
+
+CALL(malloc)
+SHOWN void *malloc(size_t len) { return FAILS(malloc) ? refuse(ENOMEM) : __libc_malloc(len); }
+
+CALL(calloc)
+SHOWN void *calloc(size_t count, size_t len)
+{
+    return FAILS(calloc) ? refuse(ENOMEM) : __libc_calloc(count, len);
+}
+
+CALL(realloc)
+SHOWN void *realloc(void *old, size_t len)
+{
+    return FAILS(realloc) ? refuse(ENOMEM) : __libc_realloc(old, len);
+}
+
+CALL(aligned_alloc)
+SHOWN void *aligned_alloc(size_t alignment, size_t len)
+{
+    return FAILS(aligned_alloc) ? refuse(ENOMEM) : __libc_memalign(alignment, len);
+}
+
+/* A call that returns `failed` and sets errno. */
+#define WRAP(type, name, params, args, failed, error)                                              \
+    CALL(name)                                                                                     \
+    SHOWN type name params                                                                         \
+    {                                                                                              \
+        static type(*next) params;                                                                 \
+        if (!next)                                                                                 \
+            *(void **)&next = dlsym(RTLD_NEXT, #name);                                             \
+        if (FAILS(name)) {                                                                         \
+            errno = (error);                                                                       \
+            return failed;                                                                         \
+        }                                                                                          \
+        return next args;                                                                          \
+    }
+
+WRAP(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t offset),
+     (at, len, prot, flags, fd, offset), MAP_FAILED, ENOMEM)
+WRAP(int, madvise, (void *at, size_t len, int advice), (at, len, advice), -1, EINVAL)
+WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1, EMFILE)
+WRAP(int, ftruncate, (int fd, off_t len), (fd, len), -1, ENOSPC)
+WRAP(int, fallocate, (int fd, int mode, off_t at, off_t len), (fd, mode, at, len), -1, ENOSPC)
+WRAP(int, posix_fallocate, (int fd, off_t at, off_t len), (fd, at, len), ENOSPC, ENOSPC)
+WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), -1, EPERM)
+WRAP(int, fchown, (int fd, uid_t user, gid_t group), (fd, user, group), -1, EPERM)
+WRAP(int, fstat, (int fd, struct stat *status), (fd, status), -1, EIO)
+WRAP(int, stat, (const char *path, struct stat *status), (path, status), -1, ENOMEM)
+WRAP(int, access, (const char *path, int mode), (path, mode), -1, EACCES)
+WRAP(int, flock, (int fd, int operation), (fd, operation), -1, ENOLCK)
+WRAP(int, linkat, (int from_dir, const char *from, int to_dir, const char *to, int flags),
+     (from_dir, from, to_dir, to, flags), -1, ENOSPC)
+WRAP(int, unlink, (const char *path), (path), -1, EACCES)
+WRAP(ssize_t, read, (int fd, void *to, size_t len), (fd, to, len), -1, EIO)
+WRAP(ssize_t, write, (int fd, const void *from, size_t len), (fd, from, len), -1, EIO)
+WRAP(ssize_t, pread, (int fd, void *to, size_t len, off_t at), (fd, to, len, at), -1, EIO)
+WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL, ENOMEM)
+WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1, EMFILE)
+WRAP(int, bind, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), -1, EADDRINUSE)
+WRAP(ssize_t, sendto,
+     (int fd, const void *from, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
+     (fd, from, len, flags, to, to_len), -1, ENOBUFS)
+WRAP(ssize_t, recv, (int fd, void *to, size_t len, int flags), (fd, to, len, flags), -1, ENOMEM)
+WRAP(int, poll, (struct pollfd * fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms), -1,
+     ENOMEM)
+WRAP(int, ppoll,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+     (fds, count, timeout, mask), -1, ENOMEM)
+WRAP(int, epoll_create1, (int flags), (flags), -1, EMFILE)
+WRAP(int, epoll_ctl, (int set, int op, int fd, struct epoll_event *event), (set, op, fd, event), -1,
+     ENOSPC)
+WRAP(int, epoll_wait, (int set, struct epoll_event *events, int count, int timeout_ms),
+     (set, events, count, timeout_ms), -1, EBADF)
+WRAP(int, eventfd, (unsigned value, int flags), (value, flags), -1, EMFILE)
+WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), -1, EMFILE)
+WRAP(int, timerfd_settime,
+     (int fd, int flags, const struct itimerspec *time, struct itimerspec *old),
+     (fd, flags, time, old), -1, EINVAL)
+WRAP(ssize_t, getrandom, (void *to, size_t len, unsigned flags), (to, len, flags), -1, ENOSYS)
+WRAP(ssize_t, process_vm_readv,
+     (pid_t pid, const struct iovec *to, unsigned long to_len, const struct iovec *from,
+      unsigned long from_len, unsigned long flags),
+     (pid, to, to_len, from, from_len, flags), -1, EPERM)
+WRAP(ssize_t, process_vm_writev,
+     (pid_t pid, const struct iovec *from, unsigned long from_len, const struct iovec *to,
+      unsigned long to_len, unsigned long flags),
+     (pid, from, from_len, to, to_len, flags), -1, EPERM)
+WRAP(int, pthread_create,
+     (pthread_t * thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg),
+     (thread, attr, body, arg), EAGAIN, EAGAIN)
+WRAP(void *, dlopen, (const char *path, int mode), (path, mode), NULL, ENOMEM)
+WRAP(int, getgrnam_r,
+     (const char *name, struct group *group, char *text, size_t len, struct group **found),
+     (name, group, text, len, found), ENOMEM, ENOMEM)
+
+/* Variadic ones. */
+
+CALL(open)
+SHOWN int open(const char *path, int flags, ...)
+{
+    static int (*next)(const char *, int, ...);
+    va_list more;
+    va_start(more, flags);
+    int mode = va_arg(more, int);
+    va_end(more);
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "open");
+    if (FAILS(open)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return next(path, flags, mode);
+}
+
+CALL(fcntl)
+SHOWN int fcntl(int fd, int command, ...)
+{
+    static int (*next)(int, int, ...);
+    va_list more;
+    va_start(more, command);
+    void *value = va_arg(more, void *);
+    va_end(more);
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "fcntl");
+    if (FAILS(fcntl)) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return next(fd, command, value);
+}
+
+/* The others do not fail in practice: to wake, and a barrier that was registered. */
+static bool may_fail(long number, long command)
+{
+    return number == SYS_mbind ||
+           (number == SYS_membarrier && command == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+}
+
+CALL(syscall)
+SHOWN long syscall(long number, ...)
+{
+    static long (*next)(long, ...);
+    long a[6];
+    va_list more;
+    va_start(more, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(more, long);
+    va_end(more);
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "syscall");
+    if (may_fail(number, a[0]) && FAILS(syscall)) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

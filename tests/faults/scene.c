@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two processes that use each part of the library once: scene NAME ROLE, with role 0 or 1.
+ *
+ * Exit status: 0 all went well; 3 a call failed, which it says in one line of its own and one of
+ * the library, and everything was closed; 4 what arrived is not what was sent, or a descriptor is
+ * left.
+ */
+#include <dirent.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <velo/bcast.h>
+#include <velo/mq.h>
+#include <velo/rma.h>
+#include <velo/velo.h>
+
+enum {
+    FAILED = 3,
+    WRONG = 4,
+    BYTES = 20000,
+    BURST = 100,
+    LONG_BYTES = 1 << 20,
+    NS_PER_MS = 1000000
+};
+
+static int64_t patience_ns = INT64_C(10000000000);
+static unsigned char data[LONG_BYTES];
+
+/* What is open, to be closed in this order. */
+static struct velo_mq *mq;
+static struct velo_rma *rma;
+static struct velo_port *port;
+static struct velo_bcast *ring;
+static struct velo_bcast_reader *reader;
+
+static void close_all(void)
+{
+    if (mq)
+        (void)velo_mq_close(mq);
+    if (rma)
+        (void)velo_rma_close(rma);
+    if (port)
+        (void)velo_port_close(port);
+    if (ring)
+        (void)velo_bcast_close(ring);
+    if (reader)
+        (void)velo_bcast_leave(reader);
+}
+
+static void check(int status, const char *call)
+{
+    if (status >= VELO_OK)
+        return;
+    (void)fprintf(stderr, "%s: %s\n%s\n", call, velo_strerror(status), velo_last_error());
+    close_all();
+    exit(FAILED);
+}
+
+#define DO(call) check(call, #call)
+
+static void expect(int is_right, const char *what)
+{
+    if (is_right)
+        return;
+    (void)fprintf(stderr, "wrong: %s\n", what);
+    close_all();
+    exit(WRONG);
+}
+
+static unsigned descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    unsigned count = 0;
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        (void)closedir(folder);
+    return count;
+}
+
+static void port_begin(int role)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    attr.vpid = role;
+    attr.depth_slots = 16;
+    attr.data_bytes = 1 << 17;
+    DO(velo_port_open(&attr, &port));
+}
+
+static struct velo_conn *conn_begin(int role)
+{
+    struct velo_conn *conn;
+    DO(velo_connect(port, VELO_ID(0, !role), &conn, patience_ns));
+    return conn;
+}
+
+static void receive(size_t len_bytes, uint8_t tag)
+{
+    static unsigned char to[BYTES];
+    struct velo_msg msg;
+    DO(velo_recv(port, to, sizeof to, &msg, patience_ns));
+    expect(msg.len_bytes == len_bytes && msg.tag == tag, "a message's length or tag");
+    for (size_t i = 0; i < len_bytes; i++)
+        expect(to[i] == data[i], "a message's bytes");
+}
+
+static void messages(int role)
+{
+    port_begin(role);
+    struct velo_conn *conn = conn_begin(role);
+    for (int round = 0; round < 2; round++) {
+        if (role == 0) { /* More than there is room for. */
+            for (int i = 0; i < BURST; i++)
+                DO(velo_send(conn, data, 8, (uint8_t)i, patience_ns));
+            DO(velo_send(conn, data, BYTES, BURST, patience_ns));
+            receive(1, 1);
+        } else {
+            for (int i = 0; i < BURST; i++)
+                receive(8, (uint8_t)i);
+            receive(BYTES, BURST);
+            DO(velo_send(conn, data, 1, 1, patience_ns));
+        }
+        DO(velo_conn_status(conn));
+    }
+    /* Messages of two connections have no order: what was sent by the first is received first. */
+    if (role == 0)
+        DO(velo_send(conn, data, 1, 3, patience_ns));
+    else
+        receive(1, 3);
+    DO(velo_disconnect(conn));
+    conn = conn_begin(role);
+    DO(velo_send(conn, data, 16, 2, patience_ns));
+    receive(16, 2);
+}
+
+/* The next message, in an event loop. */
+static void receive_armed(void)
+{
+    struct pollfd wait = {.events = POLLIN};
+    struct velo_msg msg;
+    int status;
+    DO(velo_port_fd(port, &wait.fd));
+    while ((status = velo_try_peek(port, &msg)) == VELO_AGAIN) {
+        status = velo_port_arm(port);
+        if (status == VELO_OK)
+            check(poll(&wait, 1, (int)(patience_ns / NS_PER_MS)) == 1 ? VELO_OK : VELO_TIMEOUT,
+                  "poll");
+        else if (status != VELO_AGAIN)
+            break;
+    }
+    DO(status);
+    DO(velo_release(port));
+}
+
+static void events(int role)
+{
+    port_begin(role);
+    struct velo_conn *conn = conn_begin(role);
+    for (int i = 0; i < 3; i++) {
+        if (role == 0)
+            DO(velo_send(conn, data, 8, 0, patience_ns));
+        receive_armed();
+        if (role == 1)
+            DO(velo_send(conn, data, 8, 0, patience_ns));
+    }
+}
+
+static void remote(int role)
+{
+    static unsigned char local[LONG_BYTES];
+    struct velo_rma_peer *peer;
+    struct velo_rma_mem *given, *own;
+    struct velo_rma_place place;
+    struct velo_rma_notification note;
+    port_begin(role);
+    DO(velo_rma_open(port, NULL, &rma));
+    DO(velo_rma_mem_register(rma, local, sizeof local, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY,
+                             &own));
+    DO(velo_rma_mem_alloc(rma, 4096, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &given));
+    DO(velo_rma_mem_publish(own, 1));
+    struct velo_conn *conn = conn_begin(role);
+    DO(velo_send(conn, data, 1, 1, patience_ns)); /* It is published. */
+    receive(1, 1);
+    DO(velo_rma_connect(rma, VELO_ID(0, !role), &peer, patience_ns));
+    DO(velo_rma_mem_lookup(peer, 1, VELO_RMA_RIGHT_ALL, &place));
+    if (role == 0) {
+        uint64_t old;
+        DO(velo_rma_put(peer, data, sizeof data, place, VELO_RMA_NOTIFY_COMPLETER, 7));
+        DO(velo_rma_flush(peer, patience_ns));
+        DO(velo_rma_fetch_compare_add(peer, &old, place, 0, 1, VELO_RMA_ADD_ALWAYS, 0));
+        DO(velo_rma_flush(peer, patience_ns));
+        memset(local, 0, sizeof local);
+        DO(velo_rma_get(peer, local, sizeof local, place, 0, 0));
+        DO(velo_rma_flush(peer, patience_ns));
+        expect(memcmp(local + 8, data + 8, sizeof local - 8) == 0, "the bytes of a get");
+        DO(velo_send(conn, data, 1, 2, patience_ns));
+    } else {
+        DO(velo_rma_poll(rma, &note, 1, patience_ns));
+        DO(note.status);
+        expect(note.cookie == 7, "a notification's cookie");
+        struct velo_msg msg;
+        int64_t left_ns = patience_ns;
+        int status;
+        while ((status = velo_try_peek(port, &msg)) == VELO_AGAIN && left_ns > 0) {
+            int polled = velo_rma_poll(rma, &note, 1, NS_PER_MS); /* Carries out the update. */
+            if (polled != VELO_TIMEOUT)
+                DO(polled);
+            left_ns -= NS_PER_MS;
+        }
+        DO(status);
+        DO(velo_release(port));
+        expect(memcmp(local + 8, data + 8, sizeof local - 8) == 0, "the bytes of a put");
+    }
+    DO(velo_rma_mem_deregister(own, patience_ns));
+}
+
+static void matched(int role)
+{
+    static unsigned char to[LONG_BYTES];
+    struct velo_mq_request shorter = {0}, longer = {0};
+    struct velo_mq_peer *peer;
+    port_begin(role);
+    DO(velo_rma_open(port, NULL, &rma));
+    DO(velo_mq_open(port, rma, NULL, &mq));
+    if (role == 0) {
+        DO(velo_mq_connect(mq, VELO_ID(0, 1), &peer, patience_ns));
+        DO(velo_mq_isend(peer, data, sizeof data, 8, 0, &longer));
+        DO(velo_mq_isend(peer, data, 6, 7, 0, &shorter));
+    } else {
+        DO(velo_mq_irecv(mq, VELO_MQ_ANY_SOURCE, 7, 0, to, 6, &shorter));
+        DO(velo_mq_wait(mq, &shorter, patience_ns));
+        DO(velo_mq_irecv(mq, VELO_MQ_ANY_SOURCE, 8, 0, to, sizeof to, &longer));
+    }
+    DO(velo_mq_wait(mq, &longer, patience_ns));
+    DO(velo_mq_wait(mq, &shorter, patience_ns));
+    expect(role == 0 || memcmp(to, data, sizeof to) == 0, "a long message's bytes");
+}
+
+static void broadcast(int role)
+{
+    struct velo_bcast_attr attr = VELO_BCAST_ATTR_INIT;
+    struct velo_msg msg;
+    attr.vpid = 5;
+    attr.msg_bytes_max = BYTES;
+    port_begin(role);
+    struct velo_conn *conn = conn_begin(role);
+    if (role == 0) {
+        DO(velo_bcast_open(&attr, &ring));
+        DO(velo_send(conn, data, 1, 1, patience_ns));
+        receive(1, 1); /* The reader has joined. */
+        for (int i = 0; i < BURST; i++)
+            DO(velo_bcast_send(ring, data, BYTES, 0, patience_ns));
+        receive(1, 2);
+    } else {
+        receive(1, 1);
+        DO(velo_bcast_join(&attr, &reader, patience_ns));
+        DO(velo_send(conn, data, 1, 1, patience_ns));
+        for (int i = 0; i < BURST; i++) {
+            DO(velo_bcast_peek(reader, &msg, patience_ns));
+            expect(msg.len_bytes == BYTES && memcmp(msg.data, data, BYTES) == 0, "a broadcast");
+            DO(velo_bcast_release(reader));
+        }
+        DO(velo_send(conn, data, 1, 2, patience_ns));
+    }
+}
+
+/* A port whose owner has died is opened anew. */
+static void reopened(int role)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        port_begin(role);
+        _exit(0);
+    }
+    expect(child > 0 && waitpid(child, &status, 0) == child, "a process cannot be started");
+    port_begin(role);
+    struct velo_conn *conn = conn_begin(role);
+    DO(velo_send(conn, data, 8, 1, patience_ns));
+    receive(8, 1);
+}
+
+static const struct {
+    const char *name;
+    void (*play)(int role);
+} scenes[] = {{"messages", messages}, {"events", events},       {"remote", remote},
+              {"matched", matched},   {"broadcast", broadcast}, {"reopened", reopened}};
+
+int main(int argc, char **argv)
+{
+    const char *patience_ms = getenv("SCENE_PATIENCE_MS");
+    if (patience_ms)
+        patience_ns = strtoll(patience_ms, NULL, 10) * NS_PER_MS;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 7 + i / 256);
+    for (size_t i = 0; argc == 3 && i < sizeof scenes / sizeof *scenes; i++) {
+        if (strcmp(argv[1], scenes[i].name) != 0)
+            continue;
+        unsigned before = descriptors();
+        scenes[i].play(argv[2][0] != '0');
+        close_all();
+        expect(descriptors() <= before + 1, "a descriptor is left");
+        return 0;
+    }
+    (void)fprintf(stderr, "usage: scene messages|events|remote|matched|broadcast|reopened 0|1\n");
+    return 2;
+}
