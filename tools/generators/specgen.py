@@ -16,7 +16,7 @@ import re
 import sys
 import textwrap
 import tomllib
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -628,18 +628,25 @@ def _sv_vector(name: str, bits: int) -> str:
     return f"    logic {f'[{bits - 1}:0] ' if bits > 1 else ''}{name};"
 
 
+def _runs(fields: Iterable[Field], bits: int) -> Iterator[tuple[int, int, Field | None]]:
+    """Every bit once, the highest first: the fields, and the runs of bits in none of them."""
+    top = bits
+    for field in sorted(fields, key=lambda field: (field.word, field.lsb), reverse=True):
+        lsb = field.word * WORD_BITS + field.lsb
+        if lsb + field.bits < top:
+            yield top - 1, lsb + field.bits, None
+        yield lsb + field.bits - 1, lsb, field
+        top = lsb
+    if top:
+        yield top - 1, 0, None
+
+
 def _sv_struct(name: str, doc: str, fields: tuple[Field, ...], bits: int) -> list[str]:
     """A packed struct of exactly `bits` bits, the highest first; gaps get a name of their own."""
     lines = [*_sv_comment(doc), "  typedef struct packed {"]
-    top = bits
-    for field in sorted(fields, key=lambda field: (field.word, field.lsb), reverse=True):
-        above = field.word * WORD_BITS + field.msb + 1
-        if above < top:
-            lines.append(_sv_vector(f"zero_{above}", top - above))
-        lines += [*_sv_comment(field.doc, "    "), _sv_vector(field.name, field.bits)]
-        top = field.word * WORD_BITS + field.lsb
-    if top:
-        lines.append(_sv_vector("zero_0", top))
+    for msb, lsb, field in _runs(fields, bits):
+        lines += _sv_comment(field.doc, "    ") if field else []
+        lines.append(_sv_vector(field.name if field else f"zero_{lsb}", msb - lsb + 1))
     return [*lines, f"  }} {name}_t;", ""]
 
 
@@ -711,8 +718,12 @@ def sv_package(spec: Spec, source: str) -> str:
 # --- writing the reference page ---------------------------------------------------------------
 
 
-def _field_table(fields: tuple[Field, ...]) -> list[str]:
-    rows = [f"| {f.msb}:{f.lsb} | `{f.name}` | {f.bits} | {f.doc} |" for f in reversed(fields)]
+def _field_table(fields: tuple[Field, ...], bits: int = WORD_BITS) -> list[str]:
+    rows = [
+        f"| {msb}:{lsb} | {f'`{field.name}`' if field else '–'} | {msb - lsb + 1} "
+        f"| {field.doc if field else 'Zero.'} |"
+        for msb, lsb, field in _runs((replace(field, word=0) for field in fields), bits)
+    ]
     return ["| bits | field | width | meaning |", "| --- | --- | --- | --- |", *rows, ""]
 
 
@@ -745,7 +756,7 @@ def _base_sections(base: Base, digest: int) -> list[str]:
         f"{base.nodes} nodes of {base.vpids} contexts. A grant maps whole pages; the bits "
         f"below bit {base.page_bits} belong to the user.",
         "",
-        *_field_table(base.address),
+        *_field_table(base.address, base.n_bits),
         "## Line",
         "",
         f"{base.line_bytes} bytes: a header word of {base.header_bytes} bytes and up to "

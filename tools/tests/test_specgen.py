@@ -312,6 +312,16 @@ def test_the_reference_page_lists_every_field(tmp_path: Path):
         assert re.search(rf"^\| {field.msb}:{field.lsb} \| `{field.name}` \|", text, re.MULTILINE)
 
 
+def test_each_table_of_the_reference_page_has_every_bit_of_its_word_once():
+    page = specgen.markdown(specgen.parse(SPEC), "spec/velo.toml")
+    tables = page.split("| bits | field | width | meaning |")[1:]
+    for number, table in enumerate(tables):
+        rows = re.findall(r"^\| (\d+):(\d+) \| .* \| (\d+) \|", table, re.MULTILINE)
+        bits = [bit for msb, lsb, _ in rows for bit in range(int(msb), int(lsb) - 1, -1)]
+        assert bits == list(range(63 if number else 27, -1, -1))  # The first is the address.
+        assert all(int(msb) - int(lsb) + 1 == int(width) for msb, lsb, width in rows)
+
+
 def test_mistakes_are_reported_without_a_traceback(tmp_path: Path, capsys):
     output = ["-o", str(tmp_path / "spec.h")]
     assert specgen.main([str(tmp_path / "absent.toml"), *output]) == 1
