@@ -5,11 +5,16 @@ Pages are taken from where they lie, so the source folder of Sphinx is the check
 first makes pages of other sources (man pages, layouts) in build/site.
 """
 
+import difflib
 import os
 import re
 from pathlib import Path
 
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -76,6 +81,55 @@ def link_folders(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = "".join(parts)
 
 
+class Stage(SphinxDirective):
+    """A stage of the tutorial, `examples/tutorial/NAME.*`: a tab a language, with what is new since
+    the stage `after`, and the whole program. An option named as a language is what its tab says
+    where that language has no program."""
+
+    LANGUAGES = (
+        ("c", "C", "c"),
+        ("cpp", "C++", "cc"),
+        ("rust", "Rust", "rs"),
+        ("python", "Python", "py"),
+    )
+    required_arguments = 1
+    option_spec = dict.fromkeys(("after", "cpp", "rust", "python"), directives.unchanged)
+
+    def run(self) -> list[nodes.Node]:
+        """Called by Sphinx."""
+        lines = ["`````{tab-set}", ":sync-group: language"]
+        for language, title, suffix in self.LANGUAGES:
+            lines += [f"````{{tab-item}} {title}", f":sync: {language}", ""]
+            lines += [*self.tab(language, suffix), "````"]
+        node = nodes.container()
+        self.state.nested_parse(StringList([*lines, "`````"], self.get_source_info()[0]), 0, node)
+        return node.children
+
+    def tab(self, language: str, suffix: str) -> list[str]:
+        """What the tab of a language holds."""
+        folder = "/examples/tutorial"
+        program = f"{folder}/{self.arguments[0]}.{suffix}"
+        if not (ROOT / program[1:]).exists():
+            return [self.options[language]]
+        whole = [f"```{{literalinclude}} {program}", f":language: {language}", ":lines: 2-", "```"]
+        if "after" not in self.options:
+            return whole
+        before = f"{folder}/{self.options['after']}.{suffix}"
+        self.env.note_dependency(ROOT / before[1:])
+        # Without the licence and what the program says of itself.
+        old, new = ((ROOT / path[1:]).read_text().splitlines()[2:] for path in (before, program))
+        changes = list(difflib.unified_diff(old, new, lineterm=""))[3:]
+        changes = [" ⋮" if line.startswith("@@") else line for line in changes]
+        return [
+            "```{code-block} diff",
+            *changes,
+            "```",
+            ":::{dropdown} The whole program",
+            *whole,
+            ":::",
+        ]
+
+
 def drop_stale(app: Sphinx, exception: Exception | None) -> None:
     """A page that no longer exists must not stay behind: links to it would seem to lead on."""
     for page in Path(app.outdir).rglob("*.html"):
@@ -86,5 +140,6 @@ def drop_stale(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.add_directive("stage", Stage)
     app.connect("source-read", link_folders)
     app.connect("build-finished", drop_stale)

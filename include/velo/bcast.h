@@ -2,7 +2,7 @@
 /**
  * @file bcast.h
  * @brief One to many: messages from one writer to up to 64 readers, with one copy in memory.
- * @example bcast.c
+ * @example tutorial/broadcast.c
  *
  * A **ring** has one writer, which opens it, and readers, which join and leave at any time. A
  * message is written once, into shared memory, and each reader takes it from there at its own pace.

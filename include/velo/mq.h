@@ -2,7 +2,7 @@
 /**
  * @file mq.h
  * @brief Matched messages of any length, for MPI's point-to-point calls.
- * @example matched.c
+ * @example tutorial/matched.c
  *
  * A message carries 64 **match bits**. A receive names the match bits that it wants, bits to
  * **ignore** (wildcards), and optionally one source; it takes the earliest message that fits.

@@ -2,7 +2,7 @@
 /**
  * @file rma.h
  * @brief Remote memory: register, put, get, atomic updates, notifications.
- * @example remote_memory.c
+ * @example tutorial/remote_memory.c
  *
  * A port **registers** memory for its peers and hands them the **key**. A peer then reads, writes
  * or updates that memory without its owner's program taking part. If the operation asks for them,

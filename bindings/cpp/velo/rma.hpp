@@ -2,7 +2,7 @@
 /**
  * @file rma.hpp
  * @brief Remote memory in C++20: register, put, get, atomic updates, notifications.
- * @example remote_memory.cc
+ * @example tutorial/remote_memory.cc
  *
  * A thin layer over rma.h, as velo.hpp is over velo.h. One thread at a time uses an Rma, its peers
  * and its memories.
