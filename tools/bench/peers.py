@@ -125,7 +125,7 @@ class Ucx:
 
     @property
     def cases(self) -> Sequence[Case]:
-        latency = [Case(LATENCY, size) for size in (8, 64, 256, 1024, 4096)]
+        latency = [Case(LATENCY, size) for size in (8, 64, 256, 1024, 4096, 8192)]
         if self.test.streaming is None:
             return latency
         return [

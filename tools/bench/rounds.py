@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bench import aims
 from bench.bracket import Peers
 from bench.tasks import Task
 from velo import display
@@ -14,8 +15,8 @@ from velo.display import Console
 from velo.errors import VeloError
 from velo.measure.velo_perf import Collected
 from velo.report import mpi_report, python_report, tables
-from velo.results import machine, records, targets
-from velo.results.mpi_targets import WHOLE_RUNS
+from velo.results import machine, records
+from velo.results.figures import WHOLE_RUNS, main_class
 from velo.results.records import FAR, NEAR
 
 # A task that failed so often is left out of the rounds that remain.
@@ -75,7 +76,7 @@ def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console
     ]
     if native:
         console.print(tables.result_table(native))
-    hop = targets.main_class(found)
+    hop = main_class(found)
     for grid in (*mpi_report.grids(found, hop), *python_report.grids(found, hop)):
         console.print(mpi_report.table(grid))
     hops = {hop: sum(r.samples for r in found if r.hop == hop) for hop in (NEAR, FAR)}
@@ -84,7 +85,7 @@ def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console
         f" {velo.dropped} batches of velo, {peers.dropped} of MPIs, {peers.moved} runs of others."
     )
     show_failures(peers, console)
-    tables.show_targets(found, console)
+    aims.show(found, console)
 
 
 def show_failures(peers: Peers, console: Console) -> None:

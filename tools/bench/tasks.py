@@ -29,7 +29,7 @@ from velo.errors import UsageError
 from velo.measure import velo_perf
 from velo.measure.mpi.stacks import STACKS, Stack
 from velo.measure.velo_perf import Collected, Job
-from velo.results.mpi_targets import BESIDE_MPI
+from velo.results.figures import BESIDE_MPI
 from velo.results.records import Sample
 
 # What the rows of the target table need, and the peers' sizes; every round takes all of them.

@@ -8,26 +8,28 @@ import pytest
 from made_up_mpi import STACKS, changed, record, result
 from test_report import Page
 
+from bench import mpi_targets
+from bench.aims import aims
 from velo.report import mpi_report, summary
-from velo.results import mpi_targets
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return summary.render(result(), with_targets=True)
+    return summary.render(result(), aims)
 
 
 def test_every_figure_is_there(text: str) -> None:
-    titles = [picture.title for picture in mpi_report.pictures(result(), "near", with_targets=True)]
+    shown = [*mpi_report.pictures(result(), "near"), *aims(result(), "near").pictures]
+    titles = [picture.title for picture in shown]
     assert titles == [
         "MPI latency",
         "MPI bandwidth",
         "NetPIPE",
-        "Cliffs",
         "MPI message rate",
         "RandomAccess",
         "Matching",
         "Eight ranks on two cores",
+        "Cliffs",
     ]
     for title in titles:
         assert f"<h3>{title}</h3>" in text
@@ -54,9 +56,7 @@ def test_each_row_of_the_table_has_its_verdict_and_figures(text: str) -> None:
 
 def test_a_missed_row_is_shown_as_missed() -> None:
     slow = changed(result(), lambda r: (r.stack, r.mode) == ("velo mtl", "mpi rate"), 0.1)
-    rows = {
-        row[0]: row for row in Page(summary.render(slow, with_targets=True)).rows if len(row) == 5
-    }
+    rows = {row[0]: row for row in Page(summary.render(slow, aims)).rows if len(row) == 5}
     assert rows["MPI message rate, 8 B, one pair / best MPI peer"][3] == "missed"
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from made_up_mpi import changed, record, result
 
-from velo.report import tables
-from velo.results import mpi_targets, targets
+from bench import aims, mpi_targets, targets
 from velo.results.records import Record
 
 Fits = Callable[[Record], bool]
@@ -231,6 +230,6 @@ def test_the_other_class_serves_where_this_one_has_nothing_and_the_row_says_so()
 
 def test_the_table_is_shown_only_for_what_was_measured() -> None:
     native = [record("velo", "latency", "half_rtt_ns", 50.0)]
-    assert [title for title, _ in tables.target_tables(native, "near")] == ["Messages"]
-    assert [title for title, _ in tables.target_tables(result(), "near")] == ["MPI"]
-    assert len(tables.target_tables([*native, *result()], "near")) == 2
+    assert [title for title, _ in aims.tables(native, "near")] == ["Messages"]
+    assert [title for title, _ in aims.tables(result(), "near")] == ["MPI"]
+    assert len(aims.tables([*native, *result()], "near")) == 2

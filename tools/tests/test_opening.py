@@ -12,6 +12,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from test_report import Page
 
+from bench.aims import aims
 from velo import tree
 from velo.report import summary
 from velo.report.names import plain
@@ -118,7 +119,7 @@ def test_a_comparison_of_the_other_class_is_named_as_such() -> None:
 
 
 def test_there_is_one_limit_before_the_targets() -> None:
-    text = summary.render([*made_up.result(), *netpipe()], with_targets=True)
+    text = summary.render([*made_up.result(), *netpipe()], aims)
     first, _, rest = text.partition("<h2>What velo aims at")
     for limit in ("one-line stream", "peer&#39;s cache", "bare futexes"):
         assert limit not in first
@@ -195,7 +196,7 @@ def character_em(character: str) -> float:
 
 @functools.cache
 def page(name: str) -> str:
-    return summary.render(RESULTS[name], with_targets=True)
+    return summary.render(RESULTS[name], aims)
 
 
 @pytest.mark.parametrize("name", RESULTS)

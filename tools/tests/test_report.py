@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from made_up import result
 
+from bench.aims import aims
+from velo import tree
 from velo.cli import main
 from velo.report import summary
 from velo.results import records
@@ -58,7 +60,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return summary.render(result(), with_targets=True)
+    return summary.render(result(), aims)
 
 
 def test_the_page_is_well_formed_and_needs_nothing_else(text: str) -> None:
@@ -127,7 +129,7 @@ def test_what_velo_aims_at_is_for_those_who_work_on_it() -> None:
     text = summary.render(result()).partition("</style>")[2]
     for word in ("target", "met<", "missed", "What the machine can do"):
         assert word not in text
-    assert "What velo aims at" in summary.render(result(), with_targets=True)
+    assert "What velo aims at" in summary.render(result(), aims)
 
 
 def test_the_command_shows_targets_when_asked(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_a_page_of_a_single_mode_shows_what_there_is(keep: str) -> None:
     found = [r for r in result() if r.mode == keep] or [
         replace(result()[0], mode="limit", limit_name="pingpong")
     ]
-    text = summary.render(found, with_targets=True)
+    text = summary.render(found, aims)
     assert ("What the machine can do" in text) == (keep == "limit")
     Page(text)
 
@@ -195,3 +197,12 @@ def test_an_empty_result_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
     a.write_text("[]")
     assert main(["report", str(a)]) == 1
     assert "nothing to report" in capsys.readouterr().err
+
+
+def test_an_installation_without_bench_has_no_targets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tree, "has", lambda package: package != "bench")
+    with pytest.raises(SystemExit):
+        main(["report", "--targets", "a.json"])
+    assert "--targets" in capsys.readouterr().err

@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 from made_up import result
 
-from velo.results import targets
+from bench import targets
+from velo.results.figures import main_class
 from velo.results.records import Record
 
 IN_PLACE = "Half round trip, 8 B, in place"
@@ -84,7 +85,7 @@ def test_figures_are_near_ones_unless_the_cores_hardly_ever_were(
     one = result()[0]
     records = [replace(one, hop="near", samples=near), replace(one, hop="far", samples=far)]
     records.append(replace(one, stack="peer", hop="far", samples=10_000))
-    assert targets.main_class(records) == hop
+    assert main_class(records) == hop
 
 
 def test_senders_are_compared_by_their_ratios_to_their_own_limits() -> None:

@@ -8,16 +8,7 @@ from velo import units
 from velo.display import Table
 from velo.report import plots
 from velo.report.page import NONE, Grid, without_empty_columns
-from velo.results.mpi_targets import (
-    BTL,
-    CLIFF_FACTOR,
-    LATENCY,
-    MTL,
-    POSTED,
-    WHOLE_RUNS,
-    MpiFigures,
-    steps,
-)
+from velo.results.figures import BTL, LATENCY, MTL, POSTED, WHOLE_RUNS, MpiFigures
 from velo.results.records import VELO, Record
 
 SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)
@@ -96,15 +87,14 @@ class Picture:
     caption: str
 
 
-def pictures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Picture]:
-    """Every MPI picture for which there are records; that of cliffs is about a target."""
+def pictures(records: Sequence[Record], hop: str) -> list[Picture]:
+    """Every MPI picture for which there are records."""
     mine = [r for r in records if r.hop == hop]
     stacks = ordered(records)
     drawn = (
         _latency(mine, stacks),
         _bandwidth(mine, stacks),
         _netpipe(mine, stacks),
-        _cliffs(mine, stacks) if with_targets else None,
         _rates(mine, stacks, hop),
         _gups(mine, stacks, hop),
         _matching(mine, stacks, hop),
@@ -157,23 +147,6 @@ def _netpipe(mine: Sequence[Record], stacks: Sequence[str]) -> Picture | None:
         plots.by_size(lines, log_y=True, tall=True),
         "Half round trip as Debian's unchanged NPopenmpi sees it, with sizes between the powers of "
         "two. Lower is better.",
-    )
-
-
-def _cliffs(mine: Sequence[Record], stacks: Sequence[str]) -> Picture | None:
-    figures = MpiFigures(mine, mine[0].hop) if mine else None
-    found = {}
-    for index, stack in enumerate(stacks):
-        ups = steps(figures.sizes(stack, LATENCY)) if figures else []
-        if ups:
-            found[stack] = (index, [(step.whole.size_bytes, step.ratio) for step in ups])
-    if not found:
-        return None
-    return Picture(
-        "Cliffs",
-        plots.steps(found, CLIFF_FACTOR),
-        "Half round trip of each size, less 30 ns, over that of half the size. A step above the "
-        "dotted line is a cliff.",
     )
 
 

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterable
 
-from velo.results.mpi_targets import BTL, MTL, PROVIDER
+from velo.results.figures import BTL, MTL, PROVIDER
 
 _OURS = {MTL: "velo (mtl)", BTL: "velo (btl)", PROVIDER: "velo (provider)"}
 _OWN = re.compile(r"ompi-(?P<version>[\d.]+) (?P<way>vader|sm)$")

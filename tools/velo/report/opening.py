@@ -10,8 +10,16 @@ from velo import units
 from velo.report import plots
 from velo.report.names import plain
 from velo.report.page import NONE, Grid, without_empty_columns
-from velo.results import targets
-from velo.results.mpi_targets import BTL, LATENCY, MTL, OURS, PROVIDER, MpiFigures, standing
+from velo.results.figures import (
+    BTL,
+    LATENCY,
+    MTL,
+    OURS,
+    PROVIDER,
+    Figures,
+    MpiFigures,
+    standing,
+)
 from velo.results.records import FAR, NEAR, VELO, VELO_QUEUE, WITHOUT_LIMIT, Record
 
 SIZES_BYTES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)
@@ -57,7 +65,7 @@ class Beside:
 
     def ratios(self) -> dict[int, float]:
         """How many times as fast the first of ours is as the best peer, by size, where all peers
-        were measured; ratios to the limit are compared, as in the table of targets."""
+        were measured; ratios to the limit are compared where there is one."""
         out = {}
         for size in SIZES_COMPARED:
             theirs = [r for stack in self.peers if (r := self.find(stack, size))]
@@ -169,7 +177,7 @@ def picture(found: Sequence[tuple[str, Record]]) -> tuple[Markup | None, str]:
 
 def limit(records: Sequence[Record], hop: str) -> str:
     """How long one cache line takes, as measured around velo's 8 bytes, or whatever there is."""
-    own = targets.Figures(records, hop).find("latency", 8)
+    own = Figures(records, hop).find("latency", 8)
     around = own or next(
         (r for r in records if r.hop == hop and r.limit_name == "pingpong" and r.limit > 1), None
     )
@@ -178,7 +186,7 @@ def limit(records: Sequence[Record], hop: str) -> str:
 
 def conclusion(records: Sequence[Record], there: Sequence[Beside], hop: str) -> str:
     """One sentence; empty where there is nothing to conclude from."""
-    own = targets.Figures(records, hop).find("latency", 8)
+    own = Figures(records, hop).find("latency", 8)
     parts = []
     if own:
         parts.append(

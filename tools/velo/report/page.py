@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every HTML page is made of. A page needs nothing else: no network, no script, no font."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -42,6 +44,23 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     texts: int = 1
     """So many columns from the left hold words, the others figures."""
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What those who work on velo see beside the results: bench/aims.py makes it."""
+
+    tables: Sequence[tuple[str, Sequence[Any]]] = ()
+    """Titles, and targets with what was measured."""
+    limits: Grid | None = None
+    pictures: Sequence[Any] = ()
+    latency: Sequence[tuple[int, float]] = ()
+    """Message size, and what its ratio to the limit is to be at most."""
+    senders: Sequence[tuple[int, float]] = ()
+    """Connected senders, and the same beside one sender."""
+
+
+NO_AIMS = Aims()
 
 
 def without_empty_columns(grid: Grid) -> Grid:

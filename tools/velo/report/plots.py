@@ -153,14 +153,14 @@ def by_size(
                 color=MUTED,
                 zorder=4,
             )
-        _size_axis(axes, [size for line in drawn for size in line.sizes])
+        size_axis(axes, [size for line in drawn for size in line.sizes])
         metric = METRICS[drawn[0].records[0].metric]
         axes.set_ylabel("ratio to the limit" if ratio else metric.label)
         _value_axis(axes, (lambda y: f"{y:g}") if ratio else metric.show, log_y)
         if velo and mark_half:
             _mark_half_size(axes, velo)
         axes.legend(loc="best")
-        return _svg(figure, f"{drawn[0].records[0].mode} {metric.label} {ratio}")
+        return to_svg(figure, f"{drawn[0].records[0].mode} {metric.label} {ratio}")
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def curves(
                       marker=("*", "X")[number % 2], zorder=4)  # fmt: skip
         xs = sorted({x for curve in drawn for x in curve.xs} | {x for _, x, _ in marks})
         if x_label == "message size":
-            _size_axis(axes, [round(x) for x in xs])
+            size_axis(axes, [round(x) for x in xs])
         else:
             points = [c.xs for c in drawn if not c.is_formula] + [[x for _, x, _ in marks]]
             axes.xaxis.set_major_locator(FixedLocator(sorted({x for part in points for x in part})))
@@ -210,23 +210,7 @@ def curves(
         axes.set_ylabel(y_label)
         _value_axis(axes, show, max(ys) > LOG_FROM * min(ys))
         axes.legend(loc="best")
-        return _svg(figure, f"{y_label} {[curve.label for curve in drawn]} {marks}")
-
-
-def steps(found: dict[str, tuple[int, list[tuple[int, float]]]], bound: float) -> str:
-    """Ratios of each size to half of it, over size; by stack: its colour and its points."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
-        for stack, (index, points) in found.items():
-            style = Line(stack, (), index).style
-            axes.plot([s for s, _ in points], [y for _, y in points], label=stack, **style)
-        axes.axhline(bound, label=f"target: at most {bound:g}", **TARGET_STYLE)
-        _size_axis(axes, [size for _, points in found.values() for size, _ in points])
-        axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-        axes.set_ylabel("time over that of half the size")
-        axes.legend(loc="best", ncols=2)
-        return _svg(figure, "steps")
+        return to_svg(figure, f"{y_label} {[curve.label for curve in drawn]} {marks}")
 
 
 def senders(records: Sequence[Record], targets: Sequence[tuple[int, float]]) -> str:
@@ -253,7 +237,7 @@ def senders(records: Sequence[Record], targets: Sequence[tuple[int, float]]) -> 
         axes.set_ylabel("× the half round trip of one sender")
         axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
         axes.legend(loc="lower right")
-        return _svg(figure, "senders")
+        return to_svg(figure, "senders")
 
 
 def bars(rows: Sequence[tuple[str, float, str]], show: Callable[[float], str]) -> str:
@@ -270,7 +254,7 @@ def bars(rows: Sequence[tuple[str, float, str]], show: Callable[[float], str]) -
         axes.tick_params(length=0)
         axes.xaxis.set_visible(False)
         axes.spines["bottom"].set_visible(False)
-        return _svg(figure, f"bars {rows}")
+        return to_svg(figure, f"bars {rows}")
 
 
 def beside_limit(
@@ -292,7 +276,7 @@ def beside_limit(
         axes.tick_params(length=0)
         axes.xaxis.set_visible(False)
         axes.spines["bottom"].set_visible(False)
-        return _svg(figure, f"beside limit {rows}")
+        return to_svg(figure, f"beside limit {rows}")
 
 
 def histogram(values_ns: np.ndarray[Any, Any], marks: dict[str, float]) -> str:
@@ -318,7 +302,7 @@ def histogram(values_ns: np.ndarray[Any, Any], marks: dict[str, float]) -> str:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _short(units.short(y))))
         axes.set_xlabel("latency")
         axes.set_ylabel("messages")
-        return _svg(figure, f"histogram {counts}")
+        return to_svg(figure, f"histogram {counts}")
 
 
 def rate_by_time(times_us: np.ndarray[Any, Any], begin_us: float, end_us: float) -> str:
@@ -333,7 +317,7 @@ def rate_by_time(times_us: np.ndarray[Any, Any], begin_us: float, end_us: float)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _short(units.short(y))))
         _time_axis(axes)
         axes.set_ylabel("messages a second")
-        return _svg(figure, f"rate {counts}")
+        return to_svg(figure, f"rate {counts}")
 
 
 def heat_map(
@@ -370,7 +354,7 @@ def heat_map(
         key.yaxis.tick_right()
         key.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0f} %"))
         key.tick_params(axis="y", length=0)
-        return _svg(figure, f"heat {names} {use.sum()}")
+        return to_svg(figure, f"heat {names} {use.sum()}")
 
 
 def _time_axis(axes: Axes) -> None:
@@ -395,7 +379,7 @@ def _quartiles(line: Line, ratio: bool) -> tuple[list[float], list[float]]:
     return low, high
 
 
-def _size_axis(axes: Axes, sizes: Sequence[int]) -> None:
+def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
     low, high = min(sizes), max(sizes)
     ticks = [1 << k for k in range(25) if low <= 1 << k <= high]
@@ -435,7 +419,7 @@ def _mark_half_size(axes: Axes, line: Line) -> None:
                   textcoords="offset points", ha="right")  # fmt: skip
 
 
-def _svg(figure: Figure, name: str) -> str:
+def to_svg(figure: Figure, name: str) -> str:
     """The figure as an <svg> element whose ids cannot clash with those of another figure."""
     out = io.StringIO()
     with plt.rc_context({"svg.hashsalt": name}):

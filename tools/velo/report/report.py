@@ -2,9 +2,11 @@
 """`velo report`: make an HTML page of results."""
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from velo import tree
 from velo.errors import UsageError
 
 
@@ -29,13 +31,14 @@ def register(commands: Any) -> None:
         metavar="FILE.html",
         help="the page to write (default: the first input with .html for .json)",
     )
-    parser.add_argument(
-        "--targets",
-        action="store_true",
-        help="for those who work on velo: also what it aims at, met or missed, and the bare "
-        "programs that it is judged by",
-    )
-    parser.set_defaults(run=run)
+    if tree.has("bench"):
+        parser.add_argument(
+            "--targets",
+            action="store_true",
+            help="for those who work on velo: also what it aims at, met or missed, and the bare "
+            "programs that it is judged by",
+        )
+    parser.set_defaults(run=run, targets=False)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -47,5 +50,6 @@ def run(args: argparse.Namespace) -> None:
     output = Path(args.output) if args.output else inputs[0].with_suffix(".html")
     if output in inputs:
         raise UsageError(f"{output} is an input; name another file with -o")
-    summary.write(inputs, output, args.targets)
+    judge = import_module("bench.aims").aims if args.targets else None
+    summary.write(inputs, output, judge)
     print(f"report written to {output}")

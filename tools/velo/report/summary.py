@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of result files: headline figures, targets, plots and every record."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,27 +12,29 @@ from velo.errors import VeloError, writing
 from velo.report import mpi_report, plots, python_report, tables
 from velo.report.names import explained
 from velo.report.opening import opening
-from velo.report.page import NONE, Figure, Grid, Tile, template, without_empty_columns
-from velo.results import stats, targets
-from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load
+from velo.report.page import NO_AIMS, Aims, Figure, Grid, Tile, template, without_empty_columns
+from velo.results import stats
+from velo.results.figures import BATCHES_MIN, Figures, main_class
+from velo.results.records import FAR, NEAR, VELO, Record, load
 
+Judge = Callable[[Sequence[Record], str], Aims]
 TEMPLATE = Path(__file__).with_name("summary.html.j2")
 
 
-def write(inputs: Sequence[Path], output: Path, with_targets: bool = False) -> None:
+def write(inputs: Sequence[Path], output: Path, judge: Judge | None = None) -> None:
     """Make the page of all records of the inputs."""
     records = [record for path in inputs for record in load(path)]
     if not records:
         raise VeloError(f"no records in {', '.join(map(str, inputs))}; nothing to report")
-    page = render(records, with_targets)
+    page = render(records, judge)
     with writing(output):
         output.write_text(page, encoding="utf-8")
 
 
-def render(records: Sequence[Record], with_targets: bool = False) -> str:
-    """The page as text. What velo aims at, and the bare programs that this is judged by, are for
-    those who work on it."""
-    hop = targets.main_class(records)
+def render(records: Sequence[Record], judge: Judge | None = None) -> str:
+    """The page as text; `judge` adds what velo aims at, for those who work on it."""
+    hop = main_class(records)
+    aims = judge(records, hop) if judge else NO_AIMS
     runs = list({r.run: None for r in records if r.run.id or r.run.machine})
     begin = opening(records, hop)
     mpi_grids = mpi_report.grids(records, hop)
@@ -47,12 +49,12 @@ def render(records: Sequence[Record], with_targets: bool = False) -> str:
         times=sorted({run.time for run in runs if run.time}),
         commands=list({run.command: None for run in runs if run.command}),
         tiles=tiles(records, hop),
-        figures=figures(records, hop, with_targets),
+        figures=figures(records, hop, aims),
         opening=begin,
-        limits=limits(records) if with_targets else None,
+        limits=aims.limits,
         configs=sorted({(r.stack, r.config) for r in records if r.config}),
-        target_tables=tables.target_tables(records, hop) if with_targets else [],
-        mpi_figures=mpi_report.pictures(records, hop, with_targets),
+        target_tables=aims.tables,
+        mpi_figures=[*mpi_report.pictures(records, hop), *aims.pictures],
         python_grids=python_report.grids(records, hop),
         mpi_grids=mpi_grids,
         absent=sorted({line for run in runs for line in run.absent.splitlines() if line}),
@@ -62,7 +64,7 @@ def render(records: Sequence[Record], with_targets: bool = False) -> str:
 
 def tiles(records: Sequence[Record], hop: str) -> list[Tile]:
     """The figures of velo by itself. One limit is enough here."""
-    found = targets.Figures(records, hop)
+    found = Figures(records, hop)
     out = []
     for mode, size_bytes, title in (
         ("latency", 8, "half round trip"),
@@ -83,7 +85,7 @@ def tiles(records: Sequence[Record], hop: str) -> list[Tile]:
     return out
 
 
-def figures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Figure]:
+def figures(records: Sequence[Record], hop: str, aims: Aims) -> list[Figure]:
     """Every picture for which there are records."""
     mine = [r for r in records if r.hop == hop]
     # velo first: it keeps its colour and marker whoever else is there.
@@ -102,16 +104,15 @@ def figures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Fig
             )
         )
         other = FAR if hop == NEAR else NEAR
-        enough = [r for r in records if r.hop == other and r.samples >= targets.BATCHES_MIN]
+        enough = [r for r in records if r.hop == other and r.samples >= BATCHES_MIN]
         moved = plots.lines(enough, "latency", [VELO])
         both = latency + [
             replace(line, label=f"velo, {other} cores", index=plots.GREY) for line in moved
         ]
-        bounds = list(targets.LATENCY_BOUNDS.items()) if with_targets else []
         out.append(
             Figure(
                 "Latency against the limit",
-                Markup(plots.by_size(both, ratio=True, log_y=True, targets=bounds)),
+                Markup(plots.by_size(both, ratio=True, log_y=True, targets=aims.latency)),
                 "The same half round trips divided by that of one cache line. Lower is better; "
                 "the limit itself is 1.",
             )
@@ -146,8 +147,7 @@ def figures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Fig
         if (r.stack, r.mode, r.size_bytes, r.pairs) == (VELO, "senders", 8, 1)
     }
     if len(many) > 1 and 1 in many:
-        bounds = list(targets.SENDERS_BOUNDS.items()) if with_targets else []
-        svg = plots.senders([many[n] for n in sorted(many)], bounds)
+        svg = plots.senders([many[n] for n in sorted(many)], aims.senders)
         out.append(
             Figure(
                 "Connected senders",
@@ -156,7 +156,7 @@ def figures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Fig
                 "are active, as a multiple of that with one sender. Flat is best.",
             )
         )
-    ring = targets.Figures(mine, hop).find("ring")
+    ring = Figures(mine, hop).find("ring")
     if ring:
         rows = [
             ("velo", ring.value, plots.SERIES[0]),
@@ -171,26 +171,6 @@ def figures(records: Sequence[Record], hop: str, with_targets: bool) -> list[Fig
             )
         )
     return out
-
-
-def limits(records: Sequence[Record]) -> Grid:
-    """The limits by themselves, in the order in which LIMITS describes them."""
-    found: dict[tuple[str, int], dict[str, Record]] = {}
-    for r in records:
-        if r.mode == "limit" and r.limit_name in LIMITS:
-            found.setdefault((r.limit_name, r.size_bytes), {})[r.hop] = r
-    order = list(LIMITS)
-    rows = [
-        (LIMITS[name], units.size(size_bytes), *(_shown(both.get(h)) for h in CLASSES))
-        for (name, size_bytes), both in sorted(
-            found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
-        )
-    ]
-    return without_empty_columns(Grid("", ("limit", "size", *CLASSES), tuple(rows)))
-
-
-def _shown(record: Record | None) -> str:
-    return record.show(record.value) if record else NONE
 
 
 def all_records(records: Sequence[Record]) -> Grid:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of records and of targets for the terminal; pages use the same names and order."""
+"""Tables of records for the terminal; pages use the same names and order."""
 
 import math
 from collections.abc import Iterable, Sequence
 
 from velo import units
-from velo.display import Console, Table, paint
-from velo.results import mpi_targets, records, targets
+from velo.display import Table
+from velo.results import records
+from velo.results.figures import BATCHES_MIN
 from velo.results.records import FAR, NEAR, Record
 
 MODES = ("limit", "latency", records.IN_PLACE, "senders", "rate", "bandwidth", "ring", "gups",
@@ -29,11 +30,7 @@ def result_table(found: Sequence[Record]) -> Table:
         groups.setdefault(row_key(r), {})[r.hop] = r
     for _, both in sorted(groups.items(), key=lambda item: row_order(item[0])):
         near, far = both.get(NEAR), both.get(FAR)
-        shown = (
-            near
-            if near and (not far or near.samples >= min(targets.BATCHES_MIN, far.samples))
-            else far
-        )
+        shown = near if near and (not far or near.samples >= min(BATCHES_MIN, far.samples)) else far
         assert shown
         table.add_row(
             what(shown),
@@ -105,42 +102,3 @@ def row_order(key: tuple[object, ...]) -> tuple[object, ...]:
         stack,
         *rest,
     )
-
-
-def show_targets(found: Sequence[Record], console: Console) -> None:
-    """The tables of targets: target, measured, met or missed."""
-    hop = targets.main_class(found)
-    for _, outcomes in target_tables(found, hop):
-        _show_outcomes(outcomes, hop, console)
-
-
-def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[targets.Outcome]]]:
-    """The tables of targets of which at least one was measured, each with its title."""
-    has_mpi = mpi_targets.has_records(found)
-    out = []
-    if (
-        any(r.stack == records.VELO and r.mode not in mpi_targets.BESIDE_MPI for r in found)
-        or not has_mpi
-    ):
-        out.append(("Messages", targets.judge(found, hop)))
-    if has_mpi:
-        out.append(("MPI", mpi_targets.judge(found, hop)))
-    return [(title, outcomes) for title, outcomes in out if any(o.measured for o in outcomes)]
-
-
-def _show_outcomes(outcomes: Sequence[targets.Outcome], hop: str, console: Console) -> None:
-    has_bare = any(outcome.bare for outcome in outcomes)
-    bare = [">bare"] if has_bare else []
-    table = Table(f"<target ({hop})", ">wanted", ">measured", *bare, "<verdict", "<from")
-    styles = {True: "green", False: "red", None: "dim"}
-    for outcome in outcomes:
-        verdict = paint(outcome.verdict, styles[outcome.met])
-        table.add_row(
-            outcome.target.what,
-            outcome.target.wanted,
-            outcome.ratio,
-            *([outcome.bare_ratio] if has_bare else []),
-            verdict,
-            outcome.detail,
-        )
-    console.print(table)

@@ -5,12 +5,13 @@ Every target is a ratio, to the physical limit measured around the same batches 
 of the same run, because absolute times belong to a machine and not to the code.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from velo import units
-from velo.results.records import FAR, IN_PLACE, METRICS, NEAR, VELO, Record
+from velo.results.figures import Figures
+from velo.results.records import IN_PLACE, NEAR, Record
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,6 @@ class Measured:
     ratio: float
     detail: str
 
-
-# Fewer batches than this say nothing.
-BATCHES_MIN = 3
 
 # Of the figures that the target is about: Figures here, MpiFigures in mpi_targets.
 Measure = Callable[[Any], Measured | None]
@@ -77,36 +75,6 @@ class Outcome:
     @property
     def detail(self) -> str:
         return self.measured.detail if self.measured else ""
-
-
-class Figures:
-    """Finds velo's records of one class that rest on enough batches."""
-
-    def __init__(self, records: Iterable[Record], hop: str) -> None:
-        self._records = [
-            r for r in records if r.stack == VELO and r.hop == hop and r.samples >= BATCHES_MIN
-        ]
-
-    def find(self, mode: str, size_bytes: int | None = None, senders: int = 1) -> Record | None:
-        """The newest record that fits, of one pair and one thread; None stands for any size."""
-        fitting = (
-            r
-            for r in reversed(self._records)
-            if (r.mode, r.senders, r.pairs, r.threads) == (mode, senders, 1, 1)
-            and size_bytes in (None, r.size_bytes)
-        )
-        return next(fitting, None)
-
-    def best_bare(self, metric: str, size_bytes: int) -> Record | None:
-        """The bare message of that size in the way that was the fastest."""
-        bare = [
-            r
-            for r in self._records
-            if (r.mode, r.metric, r.size_bytes) == ("limit", metric, size_bytes)
-            and r.limit_name.startswith("message")
-        ]
-        best = min if METRICS[metric].lower_is_better else max
-        return best(bare, key=lambda r: r.ratio, default=None)
 
 
 def _ratio(mode: str, size_bytes: int | None = None) -> Measure:
@@ -192,13 +160,6 @@ TARGETS = (
     ),
     Target("Ring of 8 processes / the same on bare futexes", 0.5, False, _ratio("ring")),
 )  # fmt: skip
-
-
-def main_class(records: Sequence[Record]) -> str:
-    """The class to show: near, unless the cores hardly ever were. The targets are set for near."""
-    ours = [r for r in records if r.stack == VELO] or records
-    batches = {hop: sum(r.samples for r in ours if r.hop == hop) for hop in (NEAR, FAR)}
-    return NEAR if batches[NEAR] * 20 >= batches[FAR] else FAR
 
 
 def judge(records: Sequence[Record], hop: str = NEAR) -> list[Outcome]:

@@ -5,22 +5,15 @@ Latencies and rates of different stacks are compared as ratios to the limit meas
 that cores that moved between the runs do not matter; where there is no such limit, as they are.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from bench.targets import Measured, Outcome, Target
 from velo import units
-from velo.results.records import FAR, NEAR, VELO, WITHOUT_LIMIT, Record, metric
-from velo.results.targets import BATCHES_MIN, Measured, Outcome, Target
+from velo.results.figures import BTL, LATENCY, MTL, POSTED, MpiFigures, standing
+from velo.results.records import FAR, NEAR, VELO, Record, metric
 
-MTL, BTL, PROVIDER = "velo mtl", "velo btl", "velo provider"
-OURS = (VELO, MTL, BTL, PROVIDER)
-# A sample of these is a whole run of a program, not a batch.
-WHOLE_RUNS = ("hpcc", "netpipe")
-# Modes without MPI that rows here need: RandomAccess, and the bare pipelined copy.
-BESIDE_MPI = ("gups", "limit")
-LATENCY = "mpi latency"
 KIB, MIB = 1 << 10, 1 << 20
-POSTED = 10_000
 CLIFF_FACTOR, CLIFF_STEP_NS, CLIFF_MAX_BYTES = 1.35, 30.0, 16384
 
 # Message size -> at most so much of the best peer's half round trip.
@@ -38,41 +31,6 @@ FAR_SIZES = tuple(1 << k for k in range(3, 23))
 FAR_BTL_SIZES = tuple(1 << k for k in range(3, 21))
 
 
-class MpiFigures:
-    """Finds records of one class that rest on enough batches."""
-
-    def __init__(self, records: Iterable[Record], hop: str | None) -> None:
-        """`hop` None takes both classes, the one of more batches last."""
-        self._records = [
-            r
-            for r in sorted(records, key=lambda r: r.samples if hop is None else 0)
-            if hop in (None, r.hop) and r.samples >= (1 if r.mode in WHOLE_RUNS else BATCHES_MIN)
-        ]
-
-    def find(self, stack: str, mode: str, size_bytes: int = 8, **wanted: object) -> Record | None:
-        """The newest record of a stack that fits; `wanted` are further fields of it."""
-        fitting = (
-            r
-            for r in reversed(self._records)
-            if (r.stack, r.mode, r.size_bytes, r.pairs) == (stack, mode, size_bytes, 1)
-            and all(getattr(r, name) == value for name, value in wanted.items())
-        )
-        return next(fitting, None)
-
-    def peers(self, mode: str) -> list[str]:
-        """Every other stack that has records of a mode."""
-        return sorted({r.stack for r in self._records if r.mode == mode and r.stack not in OURS})
-
-    def stack(self, fits: Callable[[str], bool], mode: str) -> str | None:
-        """A peer by what its name looks like."""
-        return next((stack for stack in self.peers(mode) if fits(stack)), None)
-
-    def sizes(self, stack: str, mode: str) -> list[Record]:
-        """A stack's records of a mode by size, the newest of each."""
-        newest = {r.size_bytes: r for r in self._records if (r.stack, r.mode) == (stack, mode)}
-        return [newest[size] for size in sorted(newest)]
-
-
 MpiMeasure = Callable[[MpiFigures], Measured | None]
 
 
@@ -82,11 +40,6 @@ def is_vader(stack: str) -> bool:
 
 def is_intel(stack: str) -> bool:
     return stack.startswith("impi")
-
-
-def standing(record: Record) -> float:
-    """What two stacks are compared by: the ratio to the limit where there is one."""
-    return record.value if record.metric in WITHOUT_LIMIT else record.ratio
 
 
 def _against(record: Record, other: Record) -> Measured:
@@ -313,8 +266,3 @@ def judge(records: Sequence[Record], hop: str = NEAR) -> list[Outcome]:
         measured, note = next(((m, note) for m, note in found if m), (None, ""))
         out.append(Outcome(target, measured and replace(measured, detail=measured.detail + note)))
     return out
-
-
-def has_records(records: Iterable[Record]) -> bool:
-    """Was MPI measured at all?"""
-    return any(r.mode.startswith("mpi ") or r.mode in WHOLE_RUNS for r in records)
