@@ -52,13 +52,15 @@ if(VELO_BUILD_BENCH)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR}
             COMPONENT tools)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
-            COMPONENT tools PATTERN __pycache__ EXCLUDE)
+            COMPONENT tools PATTERN __pycache__ EXCLUDE PATTERN cluster EXCLUDE)
     # For `module load velo`.
     configure_file(scripts/cmake/module.in ${PROJECT_BINARY_DIR}/install/module @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/module RENAME ${PROJECT_VERSION}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/velo COMPONENT tools)
-    # `velo paper` and `velo predict` need the simulator.
+    # `velo sim`, `velo trace`, `velo paper` and `velo predict` come with the simulator.
     if(VELO_BUILD_SIM)
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo/cluster
+                DESTINATION ${CMAKE_INSTALL_DATADIR}/velo/velo COMPONENT sim PATTERN __pycache__ EXCLUDE)
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/papers DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
                 COMPONENT sim PATTERN __pycache__ EXCLUDE)
         # For figure 4 of `velo paper`, where `make rtl-bench` has run.

@@ -128,3 +128,20 @@ def test_what_is_installed_does_without_the_folders_of_a_checkout(tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == set(COMMANDS) - {"bench", "vm", "predict", "paper"}
+
+
+def test_without_the_simulator_its_commands_say_how_to_get_them(tmp_path: Path) -> None:
+    package = Path(cli.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__", "cluster")
+    shutil.copytree(package, tmp_path / "velo", ignore=ignored)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", "velo", *words]
+        env = os.environ | {"PYTHONPATH": str(tmp_path), "VELO_LIBEXEC": str(tmp_path)}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    assert "Simulate" not in run("--help").stdout
+    for command in ("sim", "trace"):
+        done = run(command, "--help")
+        assert done.returncode == 1
+        assert re.search("velo-sim is not in .*install the package velo-sim", done.stderr)

@@ -27,7 +27,8 @@ class Group(NamedTuple):
     example: str
 
 
-# Of these only the papers' are ever installed, with the simulator.
+# Of these the first two are ever installed, with the simulator.
+CLUSTER = ("velo.cluster.sim", "velo.cluster.trace") if tree.has("velo/cluster") else ()
 PAPERS = ("papers.predict", "papers.paper") if tree.has("papers") else ()
 BENCH = ("bench.bench",) if tree.has("bench") else ()
 VM = ("vm.vm",) if tree.has("vm") else ()
@@ -39,7 +40,7 @@ GROUPS = (
     Group("Measure",
           ("velo.measure.perf", "velo.measure.netpipe", *BENCH, "velo.report.report"),
           "velo perf suite --json run.json && velo report run.json"),
-    Group("Simulate", ("velo.cluster.sim", *VM, "velo.cluster.trace", *PAPERS),
+    Group("Simulate", (*CLUSTER, *VM, *PAPERS),
           "velo sim --topology torus:2x2x2 -- ./my-mpi-program"),
 )  # fmt: skip
 
@@ -113,7 +114,7 @@ def overview(parser: argparse.ArgumentParser) -> str:
         for choice in action._choices_actions
     }
     lines = [f"usage: {parser.prog} COMMAND ...", "", *textwrap.wrap(parser.description or "", 78)]
-    for group in GROUPS:
+    for group in filter(lambda group: group.modules, GROUPS):
         lines += ["", f"{group.title}, as in: {group.example}"]
         for name in map(name_of, group.modules):
             lines.append(f"    {name:8} {helps[name]}")
@@ -164,6 +165,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = run.protect(sys.argv[1:] if argv is None else argv)
     parser = build_parser(words)
     try:
+        if words and words[0] in ("sim", "trace") and words[0] not in COMMANDS:
+            tree.find("velo-sim")  # It says how to get what has these commands.
         args = parser.parse_args(words)
         if args.command is None:
             parser.print_help()

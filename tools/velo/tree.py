@@ -55,7 +55,7 @@ PAGE_MODULES = {
 
 
 def has(package: str) -> bool:
-    """Is one of the packages that not every installation has beside this one?"""
+    """Is a package there that not every installation has? By its folder, as `velo/cluster`."""
     return (PYTHON_FOLDER / package / "__init__.py").is_file()
 
 
