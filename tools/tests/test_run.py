@@ -142,6 +142,31 @@ def test_ranks_get_a_core_each_while_there_are_enough() -> None:
     assert mpirun.placement(1, ["bind-to"]) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        ("prog a", 2),
+        ("prog -n 5 a :", 2),
+        ("prog : -n 3 prog", 5),
+        ("-x A prog a : --np 3 prog : -x B -c 4 prog -n 9", 9),
+    ],
+)
+def test_ranks_of_all_programs_of_a_job_are_counted(words: str, ranks: int) -> None:
+    assert mpirun.split(words.split()).ranks(2) == ranks
+    assert mpirun.split(["prog", ":", "prog"]).ranks(2) == 2 + mpirun.cores()
+
+
+def test_several_programs_that_outnumber_the_cores_share_them(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    more = ["true", "b", ":", "-n", str(mpirun.cores()), "true", "c"]
+    found = said(capfd, "-n", "1", *more)
+    assert follow(found, "--oversubscribe", "--bind-to", "none", *more)
+    found = said(capfd, "-n", "1", "true", ":", "--bind-to", "hwthread", "true")
+    assert not follow(found, "--bind-to", "none")
+    assert not follow(found, "--bind-to", "core")
+
+
 def test_cores_are_counted_without_their_siblings(tmp_path: Path) -> None:
     for cpu in os.sched_getaffinity(0):
         folder = tmp_path / f"cpu{cpu}" / "topology"
@@ -300,6 +325,9 @@ def test_print_shows_the_command_and_runs_nothing(
             "the program 3 is not there; it stands behind --tag-output, no option of mpirun's that "
             "takes a value",
         ),
+        ("-n 2 true : -n 1 no-such-program", "the program no-such-program is not there"),
+        ("-n 2 : -n 1 true", "which program?"),
+        ("-n 2 true : -n 1", "which program?"),
         ("true", "the following arguments are required: -n"),
         ("-n 0 true", "argument -n/-np: '0' is not a whole number from 1 to 4096"),
         ("-n two true", "argument -n/-np: 'two' is not a whole number from 1 to 4096"),

@@ -239,6 +239,7 @@ def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
     assert "9 ranks do not fit on 2 nodes" in str(refused("-n", "9", "--", "true"))
     assert "a node has 256 contexts" in str(refused("--ranks-a-node", "257", "--", "true"))
     assert "which program?" in str(refused("--topology", "pair"))
+    assert "one program" in str(refused("--topology", "pair", "--", "true", ":", "-n", "1", "true"))
     assert "topology 'cube:3'" in str(refused("--topology", "cube:3", "--", "true"))
     assert "is not there" in str(refused("--", "no-such-program"))
     assert isinstance(refused("--topology", "ring", "--", "true"), UsageError)

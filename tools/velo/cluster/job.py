@@ -50,6 +50,8 @@ def plan(args: argparse.Namespace) -> Job:
     words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
     if not words:
         raise UsageError("which program? write it, with its arguments, behind --")
+    if ":" in words[:-1] and not (args.plain or args.dimmnet):
+        raise UsageError("velo sim runs one program; a shell script may run another one by rank")
     described = description.make(
         args.topology,
         args.cluster,

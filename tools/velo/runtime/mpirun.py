@@ -4,7 +4,7 @@
 import itertools
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class Arity(NamedTuple):
 
 
 HOSTS = {"H", "app", "default-hostfile", "host", "hostfile", "machinefile"}
+# How many ranks a program has.
+RANKS = {"c", "n", "np"}
 # Where these are given, so is the placing of ranks.
 PLACING = HOSTS | {
     "N", "bind-to", "cpu-list", "cpu-set", "map-by", "nooversubscribe", "npernode", "npersocket",
@@ -86,8 +88,20 @@ class Split(NamedTuple):
     names: frozenset[str]
     """Their names, without dashes."""
     program: Sequence[str]
+    """The program with its arguments; where a job has several programs, what follows them, too."""
     on_hosts: bool
     """Ranks may be on other nodes."""
+    others: Sequence["Split"] = ()
+    """The job's other programs, each with the options before it."""
+
+    @property
+    def all_options(self) -> Sequence[str]:
+        """The options of all programs."""
+        return [*self.options, *(word for other in self.others for word in other.options)]
+
+    def ranks(self, first: int) -> int:
+        """The ranks of all programs, of which the first one has so many."""
+        return first + sum(_ranks_of(other.options) for other in self.others)
 
     @property
     def parameters(self) -> set[str]:
@@ -99,13 +113,39 @@ class Split(NamedTuple):
 def split(arguments: Sequence[str], options: Arity = OPEN_MPI_OPTIONS) -> Split:
     """The launcher's options, and the program with its own."""
     words = list(arguments[1:] if arguments[:1] == ["--"] else arguments)
+    first, *others = [_split_one(part, options) for part in _parts(words)]
+    names = first.names.union(*(other.names for other in others))
+    program = words[len(first.options) :]
+    return Split(first.options, names, program, not options.hosts.isdisjoint(names), others)
+
+
+def _split_one(words: list[str], options: Arity) -> Split:
+    """The same of one program."""
     names: set[str] = set()
     at = 0
     while at < len(words) and words[at].startswith("-"):
         name = words[at].lstrip("-")
         names.add(name)
         at += 1 + (2 if name in options.two else 1 if name in options.one else 0)
-    return Split(words[:at], frozenset(names), words[at:], not options.hosts.isdisjoint(names))
+    return Split(words[:at], frozenset(names), words[at:], on_hosts=False)
+
+
+def _parts(words: list[str]) -> Iterator[list[str]]:
+    """A launcher's words program by program. It takes a colon behind the last one for nothing."""
+    at = 0
+    for end in [at for at, word in enumerate(words) if word == ":"]:
+        yield words[at:end]
+        at = end + 1
+    if at == 0 or words[at:]:
+        yield words[at:]
+
+
+def _ranks_of(options: Sequence[str]) -> int:
+    """The ranks that options give a program; as many as there are cores where they do not say."""
+    for word, value in itertools.pairwise(options):
+        if word.lstrip("-") in RANKS and value.isdecimal():
+            return int(value)
+    return cores()
 
 
 def plan(
@@ -126,19 +166,19 @@ def plan(
     argv += selection(layer, folder, job.parameters, kind, is_here=is_here)
     if not collectives and "coll" not in job.parameters:
         argv += NO_COLLECTIVES
-    argv += placement(ranks, job.names, kind)
+    argv += placement(job.ranks(ranks), job.names, kind)
     env = environment(domain)
     if kind == "ompi5":
         env |= quiet(mpirun)
     hidden: list[str] = []
-    others = hosts.find(job.options, kind=kind)
+    others = hosts.find(job.all_options, kind=kind)
     if others:
         files = [folder / COMPONENTS[layer]]
         if layer == "mtl":
             files += network_files()
             hidden = cross_hosts(env)
         others = others._replace(files=files)
-        argv += [*across_hosts(job, kind), *exports(env, job.options)]
+        argv += [*across_hosts(job, kind), *exports(env, job.all_options)]
     argv += [*job.options, *job.program]
     must = must_use(ranks, layer, job)
     return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
@@ -215,14 +255,14 @@ def new_domain() -> str:
 def ranks_are_here(job: Split) -> bool:
     """Are all ranks on this node, in the domain that we chose?"""
     elsewhere = job.on_hosts or any(name in os.environ for name in SCHEDULERS)
-    renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.options)
+    renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.all_options)
     return not (elsewhere or renamed)
 
 
 def must_use(ranks: int, layer: str, job: Split) -> bool:
     """Can we tell that a job which goes well has used velo?"""
     chosen = job.parameters & {"pml", "mtl", "btl"}
-    alone = layer == "btl" and ranks == 1  # Such a rank has nobody to reach.
+    alone = layer == "btl" and job.ranks(ranks) == 1  # Such a rank has nobody to reach.
     return ranks_are_here(job) and not (chosen or alone)
 
 
@@ -230,11 +270,17 @@ def find_job_program(job: Split) -> None:
     """Complain, if the program is to be here and is not."""
     if "app" in job.names:
         return
-    if not job.program:
-        raise UsageError("which program? usage: velo run -n N PROGRAM ...")
-    program = job.program[0]
+    for one in (job, *job.others):
+        if not one.program or one.program[0] == ":":
+            raise UsageError("which program? usage: velo run -n N PROGRAM ...")
     if job.on_hosts or job.names & {"wd", "wdir", "path", "prefix"}:
         return
+    for one in (job, *job.others):
+        _find_one(one)
+
+
+def _find_one(job: Split) -> None:
+    program = job.program[0]
     try:
         find_program(program)
     except UsageError as error:

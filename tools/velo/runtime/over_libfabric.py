@@ -131,7 +131,7 @@ def plan(kind: str, root: Path | None, ranks: int, arguments: Sequence[str]) -> 
     env |= environment(mpi, root)
     argv = [launcher, "-n", str(ranks), *parameters(mpi.parameters, job.parameters)]
     if mpi.placing.isdisjoint(job.names):
-        has_cores = ranks <= cores()
+        has_cores = job.ranks(ranks) <= cores()
         argv += mpi.bound if has_cores else mpi.unbound
         env |= _preload(mpi) if has_cores else mpi.unbound_env
     argv += [*job.options, *job.program]
