@@ -166,4 +166,11 @@ struct velo_conn {
     struct velo_conn *next;
 };
 
+/** Is it known that the peer has left? A look at memory alone: it finds no death that nobody has
+ *  found. */
+static inline bool conn_has_lost_peer(const struct velo_conn *conn)
+{
+    return conn->gone || order_read_entry(&conn->header->state) != SEG_OPEN;
+}
+
 #endif

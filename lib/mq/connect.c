@@ -30,6 +30,17 @@ static void end_gone(const struct velo_mq *mq, velo_id_t id)
             mq_peer_end(peer, peer->gone);
 }
 
+/* Peers that have left keep memory and a descriptor mapped. A program that meets ever new ones,
+ * such as one that spawns, would else have those of all of them. */
+static void give_back_left(const struct velo_mq *mq)
+{
+    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next) {
+        struct velo_conn *conn = peer->conn ? peer->conn : peer->extra;
+        if (!peer->gone && conn && conn_has_lost_peer(conn))
+            mq_peer_lost(peer, velo_conn_status(conn));
+    }
+}
+
 int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out, int64_t timeout_ns)
 {
     if (!mq || !out)
@@ -41,6 +52,7 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out,
     if (*out)
         return VELO_OK;
     end_gone(mq, id);
+    give_back_left(mq);
     struct velo_conn *conn;
     int status = port_connect_in_order(mq->port, id, &conn, timeout_ns);
     if (status)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A peer that is killed, or leaves, ends what is under way with it: soon, and nothing else. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -396,6 +397,48 @@ TEST(a_peer_that_closes_ends_what_waits_for_it)
     wait_stage(child.stage, 2);
     ends_soon(&node, &recv, VELO_ERR_PEER_CLOSED);
     child_kill(child.pid);
+    node_close(&node);
+}
+
+/* Segments of this test that are mapped though their ports are closed. */
+static int count_left(void)
+{
+    char line[4096];
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps);
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, test_domain()) && strstr(line, "(deleted)");
+    (void)fclose(maps);
+    return count;
+}
+
+TEST(what_is_kept_of_peers_that_have_left_does_not_grow_with_those_that_come)
+{
+    struct node node, other;
+    struct velo_mq_peer *peers[6];
+    int value = 6;
+
+    node_open(&node, 0, 0, 0, NULL, true);
+    for (int i = 0; i < 6; i++) {
+        struct velo_mq_request recv = {0};
+        int got = 0;
+        node_open(&other, 1 + i, 0, 0, NULL, true);
+        peers[i] = node_connect(&node, other.id);
+        CHECK_OK(velo_mq_irecv(node.mq, other.id, MATCH, 0, &got, sizeof(got), &recv));
+        CHECK_OK(velo_mq_try_send(node_connect(&other, node.id), &value, sizeof(value), MATCH));
+        while (recv.status == VELO_AGAIN) {
+            (void)velo_mq_progress(other.mq);
+            (void)velo_mq_progress(node.mq);
+        }
+        CHECK_OK(recv.status);
+        CHECK_EQ(got, 6);
+        node_close(&other);
+        CHECK(count_left() <= 1);
+    }
+    /* A peer that its user still holds says what has become of it. */
+    CHECK_STATUS(velo_mq_try_send(peers[0], &value, sizeof(value), MATCH), VELO_ERR_PEER_CLOSED);
+    CHECK_OK(velo_mq_disconnect(peers[0]));
     node_close(&node);
 }
 
