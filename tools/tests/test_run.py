@@ -463,7 +463,6 @@ def test_a_job_that_is_killed_early_is_not_said_to_use_another_mpi(
 @pytest.mark.parametrize(
     "words",
     [
-        ["-n", "1", "--btl"],
         ["-n", "2", "--btl", "--mca", "btl", "self,tcp"],
         ["-n", "2", "--mca", "mtl_velo_domain", "mine"],
         ["-n", "2", "-x", "VELO_SHM_DIR=/elsewhere"],

@@ -41,8 +41,8 @@ class Job:
 
     @property
     def must_use(self) -> bool:
-        """Does a rank of any MPI program open a port? One that is alone over the BTL does not."""
-        return self.ranks > (1 if self.layer == "btl" else 0)
+        """Does a rank of any MPI program open a port?"""
+        return self.ranks > 0
 
 
 def plan(args: argparse.Namespace) -> Job:

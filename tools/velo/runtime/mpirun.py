@@ -180,7 +180,7 @@ def plan(
         others = others._replace(files=files)
         argv += [*across_hosts(job, kind), *exports(env, job.all_options)]
     argv += [*job.options, *job.program]
-    must = must_use(ranks, layer, job)
+    must = must_use(job)
     return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
 
 
@@ -259,11 +259,10 @@ def ranks_are_here(job: Split) -> bool:
     return not (elsewhere or renamed)
 
 
-def must_use(ranks: int, layer: str, job: Split) -> bool:
+def must_use(job: Split) -> bool:
     """Can we tell that a job which goes well has used velo?"""
     chosen = job.parameters & {"pml", "mtl", "btl"}
-    alone = layer == "btl" and job.ranks(ranks) == 1  # Such a rank has nobody to reach.
-    return ranks_are_here(job) and not (chosen or alone)
+    return ranks_are_here(job) and not chosen
 
 
 def find_job_program(job: Split) -> None:

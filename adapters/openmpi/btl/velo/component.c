@@ -169,8 +169,6 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
     (void)mpi_threads;
     struct btl_velo_component *own = &mca_btl_velo_component;
     *count = 0;
-    if (velo_ompi_ranks() < 2)
-        return NULL; /* There is no other rank. */
     if (own->params.data_bytes == 0)
         own->params.data_bytes = 128 * 1024;
     bound_sizes(&btl_velo.super, own->params.data_bytes);
@@ -185,12 +183,9 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
     if (rc == OPAL_SUCCESS)
         rc = init_list(&btl_velo.ops, OBJ_CLASS(btl_velo_op), sizeof(struct btl_velo_op), 0,
                        VELO_RMA_OPS_MAX);
+    /* A rank that is alone may spawn others. */
     if (rc == OPAL_SUCCESS)
         rc = velo_ompi_open(&own->super.btl_version, &own->params, &btl_velo.port);
-    if (rc == OPAL_SUCCESS && velo_ompi_reached_ranks(&btl_velo.port) < 2) {
-        velo_ompi_close(&btl_velo.port); /* The others are on nodes that are not reached. */
-        rc = OPAL_ERR_UNREACH;
-    }
     if (rc != OPAL_SUCCESS) {
         free(modules);
         return NULL;
