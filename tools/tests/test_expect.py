@@ -22,6 +22,11 @@ EXPECT = Path(__file__).parents[2] / "tests" / "support" / "expect.py"
         (["--status", "3", "refused"], "echo refused >&2; exit 3", 0),
         (["--status", "3", "refused"], "echo refused", 1),
         (["--status", "3", "refused"], "echo refused; exit 1", 1),
+        (["--fails", "refused"], "echo refused; exit 9", 0),
+        (["--fails", "refused"], "echo refused", 1),
+        (["--fails", "refused"], "echo refused; kill -SEGV $$", 1),
+        (["--lines-max", "2", "a"], "echo a; echo b", 0),
+        (["--lines-max", "2", "a"], "echo a; echo b; echo c", 1),
         # A test that gave no verdict.
         (["well"], "echo skipped; exit 77", 77),
     ],

@@ -41,6 +41,7 @@ struct mca_btl_base_endpoint_t {
     struct velo_conn *conn;    /**< NULL until something is sent. */
     struct velo_rma_peer *rma; /**< NULL until the first operation on its memory. */
     opal_list_t waiting;       /**< Fragments that found the ring full, in order. */
+    bool has_left;             /**< Its port is closed: another's may have the same id. */
 };
 typedef struct mca_btl_base_endpoint_t mca_btl_base_endpoint_t;
 OBJ_CLASS_DECLARATION(mca_btl_base_endpoint_t);
@@ -121,7 +122,8 @@ struct btl_velo_module {
 };
 extern struct btl_velo_module btl_velo;
 
-/** Connections, made when first used; the lock is held. NULL: the reason was printed. */
+/** Connections, made when first used; the lock is held. If it fails the reason was printed, and the
+ *  caller gives up once it has released the lock: what stands in the way stays. */
 int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint);
 int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint);
 
@@ -131,7 +133,10 @@ void btl_velo_forget_endpoints(void);
 /** Fails if a connected peer has died. For ranks that wait and have nothing to send. */
 void btl_velo_check_peers(void);
 
-/** A peer cannot be reached any more: ends the job. */
+/** Ends the job, once the reason has been printed: the PML and osc/rdma would try again for ever.
+ * The lock is not held. */
+void btl_velo_give_up(struct mca_btl_base_endpoint_t *endpoint);
+/** A peer cannot be reached any more: the same, with the reason. */
 void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, int status);
 
 int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,

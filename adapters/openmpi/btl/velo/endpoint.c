@@ -12,6 +12,7 @@ static void endpoint_construct(struct mca_btl_base_endpoint_t *endpoint)
     endpoint->proc = NULL;
     endpoint->conn = NULL;
     endpoint->rma = NULL;
+    endpoint->has_left = false;
     OBJ_CONSTRUCT(&endpoint->waiting, opal_list_t);
 }
 
@@ -50,6 +51,14 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     return OPAL_SUCCESS;
 }
 
+static void disconnect(struct mca_btl_base_endpoint_t *endpoint)
+{
+    (void)velo_disconnect(endpoint->conn);
+    (void)velo_rma_disconnect(endpoint->rma);
+    endpoint->conn = NULL;
+    endpoint->rma = NULL;
+}
+
 /* Open MPI names the endpoint of a process once for each purpose that it has: it stays until the
  * component is closed, and the second time there is nothing left to do. */
 int btl_velo_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
@@ -59,14 +68,9 @@ int btl_velo_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     (void)procs;
     OPAL_THREAD_LOCK(&btl_velo.lock);
     for (size_t i = 0; i < count; i++) {
-        struct mca_btl_base_endpoint_t *endpoint = endpoints[i];
+        if (endpoints[i] != NULL)
+            disconnect(endpoints[i]);
         endpoints[i] = NULL;
-        if (endpoint == NULL)
-            continue;
-        (void)velo_disconnect(endpoint->conn);
-        (void)velo_rma_disconnect(endpoint->rma);
-        endpoint->conn = NULL;
-        endpoint->rma = NULL;
     }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     return OPAL_SUCCESS;
@@ -82,8 +86,30 @@ void btl_velo_forget_endpoints(void)
     }
 }
 
+/* Give back what is mapped of processes that have closed their ports. Open MPI does not tell of
+ * spawned ones that were disconnected. */
+static void give_back_left(void)
+{
+    struct mca_btl_base_endpoint_t *endpoint;
+    if (btl_velo.ops_under_way > 0)
+        return; /* They may be on memory of such a process: their end tells. */
+    OPAL_LIST_FOREACH(endpoint, &btl_velo.endpoints, struct mca_btl_base_endpoint_t)
+    {
+        if (endpoint->conn == NULL || opal_list_get_size(&endpoint->waiting) > 0 ||
+            velo_conn_status(endpoint->conn) != VELO_ERR_PEER_CLOSED)
+            continue;
+        disconnect(endpoint);
+        endpoint->has_left = true;
+    }
+}
+
 static int find(const struct mca_btl_base_endpoint_t *endpoint, velo_id_t *id)
 {
+    if (endpoint->has_left) {
+        opal_output(0, "velo: process %s has left; nothing can be sent to it any more",
+                    OPAL_NAME_PRINT(endpoint->proc->proc_name));
+        return OPAL_ERR_UNREACH;
+    }
     return velo_ompi_find(&mca_btl_velo_component.super.btl_version, &btl_velo.port,
                           &endpoint->proc->proc_name, id);
 }
@@ -91,6 +117,7 @@ static int find(const struct mca_btl_base_endpoint_t *endpoint, velo_id_t *id)
 int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
 {
     velo_id_t id;
+    give_back_left();
     int rc = find(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;

@@ -183,15 +183,15 @@ int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_a
     if (__builtin_expect(rc == OPAL_SUCCESS && status == VELO_OK, 1))
         return OPAL_SUCCESS;
     opal_free_list_return(&btl_velo.ops, &op->super);
-    if (rc == OPAL_SUCCESS)
-        rc = velo_ompi_error(status);
+    if (rc != OPAL_SUCCESS)
+        btl_velo_give_up(caller->endpoint);
     /* After any error of a put or a get osc/rdma tries again for ever. */
     bool is_tried_again =
         access->op == VELO_RMA_OPERATION_PUT || access->op == VELO_RMA_OPERATION_GET;
     if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
-        (is_tried_again && rc != OPAL_ERR_OUT_OF_RESOURCE))
+        (is_tried_again && status != VELO_AGAIN))
         btl_velo_fail(caller->endpoint, CANNOT_REACH, status);
-    return rc;
+    return velo_ompi_error(status);
 }
 
 int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,

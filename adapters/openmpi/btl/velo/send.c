@@ -141,8 +141,10 @@ int btl_velo_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *en
             wait_for_room(endpoint, fragment);
     }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
-    if (rc != OPAL_SUCCESS || status == VELO_AGAIN)
-        return rc;
+    if (__builtin_expect(rc != OPAL_SUCCESS, 0))
+        btl_velo_give_up(endpoint);
+    if (status == VELO_AGAIN)
+        return OPAL_SUCCESS;
     if (__builtin_expect(status != VELO_OK, 0))
         btl_velo_fail(endpoint, "send to a rank", status);
     sent(fragment);
@@ -198,12 +200,14 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     if (__builtin_expect(status == VELO_OK, 1))
         return OPAL_SUCCESS;
+    if (rc != OPAL_SUCCESS)
+        btl_velo_give_up(endpoint);
     if (status != VELO_AGAIN)
         btl_velo_fail(endpoint, "send to a rank", status);
     /* A message that could not go at once goes through btl_send, which waits for room. */
     if (descriptor != NULL)
         *descriptor = btl_velo_alloc(btl, endpoint, order, header_bytes + payload_bytes, flags);
-    return rc != OPAL_SUCCESS ? rc : OPAL_ERR_RESOURCE_BUSY;
+    return OPAL_ERR_RESOURCE_BUSY;
 }
 
 /* Send those of an endpoint's waiting fragments that fit, and move them to `done`. The lock is
