@@ -107,11 +107,22 @@ def test_mpich_keeps_a_core_that_a_rank_has_for_itself(
     ours = f"LD_PRELOAD={tmp_path}/lib/velo/libvelo-yield.so"
     job = ("--mpi", "mpich", "true")
     main(["run", "-n", "1", "--print", *job])
-    assert ours in capfd.readouterr().out
+    shown = capfd.readouterr().out
+    assert ours in shown
+    # The option -bind-to would keep it from spawning others.
+    assert "HYDRA_BINDING=core" in shown
+    assert "-bind-to" not in shown
     main(["run", "-n", "4096", "--print", *job])
-    assert "LD_PRELOAD" not in capfd.readouterr().out
+    shown = capfd.readouterr().out
+    assert "LD_PRELOAD" not in shown
+    assert "HYDRA_BINDING" not in shown
     main(["run", "-n", "1", "--mpi", "mpich", "--print", "-bind-to", "none", "true"])
-    assert "LD_PRELOAD" not in capfd.readouterr().out
+    shown = capfd.readouterr().out
+    assert "LD_PRELOAD" not in shown
+    assert "HYDRA_BINDING" not in shown
+    monkeypatch.setenv("HYDRA_BINDING", "user:1,0")
+    main(["run", "-n", "1", "--print", *job])
+    assert "HYDRA_BINDING" not in capfd.readouterr().out
     for theirs in ("libtheirs.so", ""):
         monkeypatch.setenv("LD_PRELOAD", theirs)
         main(["run", "-n", "1", "--print", *job])

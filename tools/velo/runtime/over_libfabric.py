@@ -55,6 +55,8 @@ class Mpi(NamedTuple):
     """The environment that chooses them."""
     bound: Sequence[str]
     """Options that bind each rank to a core of its own."""
+    bound_env: Mapping[str, str]
+    """The environment that does; a variable that the user has set stays."""
     unbound: Sequence[str]
     """Options for more ranks than cores."""
     unbound_env: Mapping[str, str]
@@ -79,6 +81,7 @@ MPIS = {
         parameters={"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "velo"},
         env={},
         bound=BOUND,
+        bound_env={},
         unbound=UNBOUND["ompi5"],
         unbound_env={},
         rank_depth=1,
@@ -94,7 +97,9 @@ MPIS = {
         parameters={},
         # Without the last one it keeps what is inside a node to itself.
         env={"FI_PROVIDER": "velo", "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"},
-        bound=("-bind-to", "core"),
+        # With the option for it a rank that spawns others is refused.
+        bound=(),
+        bound_env={"HYDRA_BINDING": "core"},
         unbound=(),
         unbound_env={},
         rank_depth=2,
@@ -111,6 +116,7 @@ MPIS = {
         parameters={},
         env={"FI_PROVIDER": "velo", "I_MPI_FABRICS": "ofi"},
         bound=(),  # It does so by itself.
+        bound_env={},
         unbound=(),
         unbound_env={"I_MPI_PIN": "off"},
         rank_depth=2,
@@ -133,7 +139,7 @@ def plan(kind: str, root: Path | None, ranks: int, arguments: Sequence[str]) -> 
     if mpi.placing.isdisjoint(job.names):
         has_cores = job.ranks(ranks) <= cores()
         argv += mpi.bound if has_cores else mpi.unbound
-        env |= _preload(mpi) if has_cores else mpi.unbound_env
+        env |= _bound_env(mpi) if has_cores else mpi.unbound_env
     argv += [*job.options, *job.program]
     must_use = ranks_are_here(job) and not job.parameters & {"pml", "mtl"}
     return Launch(argv, env, domain, must_use, mpi.rank_depth, why_unused(mpi))
@@ -158,6 +164,12 @@ def lacks_libfabric(launcher: str) -> bool:
     """Does an MPICH say that it was built for UCX alone?"""
     devices = re.findall(r"--with-device=(ch\d:\w+)", version_text(launcher))
     return bool(devices) and "ch4:ofi" not in devices
+
+
+def _bound_env(mpi: Mpi) -> dict[str, str]:
+    """The environment of ranks with a core each."""
+    own = {name: value for name, value in mpi.bound_env.items() if name not in os.environ}
+    return own | _preload(mpi)
 
 
 def _preload(mpi: Mpi) -> dict[str, str]:
