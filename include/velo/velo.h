@@ -177,7 +177,8 @@ enum velo_port_flag {
 #define VELO_PORT_ATTR_INIT                                                                        \
     {sizeof(struct velo_port_attr), NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL, 0, 0}
 
-/** A message as it was received. */
+/** A message as it was received. Of one that velo_send_many() sends, data, len_bytes and tag count.
+ */
 struct velo_msg {
     const void *data;    /**< Payload. In place: valid until velo_release(). */
     size_t len_bytes;    /**< Payload length. */
@@ -308,11 +309,12 @@ VELO_API velo_id_t velo_port_id(const struct velo_port *port);
 /**
  * End a wait on a port, and one on its RMA unit: the one that is under way, or else the next.
  *
- * velo_recv(), velo_peek(), and the waits of queues on the port then return VELO_ERR_INTERRUPTED,
- * once; so do, once, velo_rma_poll(), velo_rma_flush() and velo_rma_arm() if the port has a unit: a
- * wait of theirs that was about to sleep ends a tenth of a second later. Calls that do not wait
- * take no notice. Waits for room on a connection have velo_conn_interrupt(). The port must stay
- * open until the call has returned, also where the wait that it ends is the last one.
+ * velo_recv(), velo_recv_many(), velo_peek(), and the waits of queues on the port then return
+ * VELO_ERR_INTERRUPTED, once; so do, once, velo_rma_poll(), velo_rma_flush() and velo_rma_arm() if
+ * the port has a unit: a wait of theirs that was about to sleep ends a tenth of a second later.
+ * Calls that do not wait take no notice. Waits for room on a connection have velo_conn_interrupt().
+ * The port must stay open until the call has returned, also where the wait that it ends is the last
+ * one.
  *
  * @param port  An open port.
  * @thread Any thread, and signal handlers.
@@ -467,8 +469,10 @@ VELO_API int velo_try_connect(struct velo_port *port, velo_id_t peer, struct vel
  * End a wait for room on a connection: the one that is under way, or else the next.
  *
  * velo_send(), velo_sendv() or velo_reserve() then returns VELO_ERR_INTERRUPTED, once, and nothing
- * was sent; a wait that was about to sleep does so a tenth of a second later. Calls that find room,
- * or do not wait, take no notice. The connection must stay open until the call has returned.
+ * was sent; velo_send_many() ends, too, and returns how many messages it had sent before, if any:
+ * then the next wait returns VELO_ERR_INTERRUPTED. A wait that was about to sleep ends a tenth of a
+ * second later. Calls that find room, or do not wait, take no notice. The connection must
+ * stay open until the call has returned.
  *
  * @param conn  An open connection.
  * @thread Any thread, and signal handlers.
@@ -616,6 +620,46 @@ VELO_API int velo_sendv(struct velo_conn *conn, const struct iovec *pieces, int 
                         uint8_t tag, int64_t timeout_ns);
 
 /**
+ * Send several messages, waiting while the ring is full.
+ *
+ * They arrive one by one and in order, as if each were sent by velo_send(). The receiver is woken
+ * once for all of them, or for those that fit into the ring, and a network gets them together: that
+ * is what a message of a burst costs less. The receiver may take the first while the others are
+ * written.
+ *
+ * The call stops at the first message that it cannot send, and returns how many it has sent: it is
+ * the index of that message. Nothing of that one and of those behind it was sent. A call that
+ * begins with it tells the reason.
+ *
+ * @param conn        The connection.
+ * @param msgs        The messages: data (may be NULL where len_bytes is 0), len_bytes and tag of
+ *                    each. Other members are not looked at, so messages that were received can be
+ *                    sent on. Not kept.
+ * @param msgs_len    Their number; 0 does nothing.
+ * @param timeout_ns  Longest wait for room, in ns, of the whole call; 0 waits for none, and
+ *                    VELO_FOREVER waits without limit.
+ * @return The number of messages that are in the peer's queue (see velo_try_send()); or, when none
+ *         is, the reason why the first was not sent:
+ * @retval VELO_TIMEOUT         There was no room in the time given.
+ * @retval VELO_ERR_ARG         conn is NULL, msgs is NULL or its number negative, timeout_ns is
+ *                              below -1, or data is NULL with a length above 0.
+ * @retval VELO_ERR_STATE       A reservation is open on the connection.
+ * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended. Also returned when some messages were
+ *                              sent: what the peer had not received is lost.
+ * @retval VELO_ERR_CORRUPT     As velo_send().
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept, or
+ *                              velo_conn_interrupt(). When some messages were sent, the next wait
+ *                              on the connection tells of it.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_recv_many, velo_send
+ */
+VELO_API int velo_send_many(struct velo_conn *conn, const struct velo_msg *msgs, int msgs_len,
+                            int64_t timeout_ns);
+
+/**
  * Reserve room in the receiver's memory to build a message in place, if there is room now.
  *
  * At most one reservation is open on a connection. It stays open until velo_commit(); a sender that
@@ -737,6 +781,41 @@ VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
  */
 VELO_API int velo_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg,
                        int64_t timeout_ns);
+
+/**
+ * Receive several messages, waiting for the first.
+ *
+ * Waits as velo_recv(), and then takes those that are there: of each connection in order, and as
+ * many as there is room for. The payloads stand in the buffer one behind the other, each at a
+ * multiple of 8 bytes from its beginning. A message that does not fit behind them, a departure, or
+ * any other reason to stop stays for the next call.
+ *
+ * @param port        The port.
+ * @param msgs        Receives length, source and tag of each message; data points to its payload in
+ *                    buf. Those behind the number that is returned are undefined.
+ * @param msgs_max    Its length: at least 1.
+ * @param buf         Receives the payloads; may be NULL when cap_bytes is 0.
+ * @param cap_bytes   Size of buf.
+ * @param timeout_ns  Longest wait for the first message, in ns; 0 polls once, VELO_FOREVER waits
+ *                    without limit.
+ * @return The number of messages received, at least 1; or, when there is none, the reason:
+ * @retval VELO_TIMEOUT      None came in the time given.
+ * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
+ * @retval VELO_ERR_PEER_CLOSED  A sender has left: the first of msgs tells which. This and the next
+ *                           two come only from a port with VELO_PORT_DEPARTURES.
+ * @retval VELO_ERR_PEER_DEAD    A sender's process has ended.
+ * @retval VELO_ERR_CORRUPT      A sender's ring was damaged, and is not read again.
+ * @retval VELO_ERR_ARG      port or msgs is NULL, msgs_max is below 1, buf is NULL with cap_bytes
+ *                           above 0, or timeout_ns is below -1.
+ * @retval VELO_ERR_STATE    A message is held by velo_try_peek().
+ * @retval VELO_ERR_TOO_BIG  The next message does not fit into buf; it stays, and the first of msgs
+ *                           holds its length, source and tag.
+ * @thread One thread at a time per port.
+ * @path hot
+ * @see velo_send_many, velo_recv
+ */
+VELO_API int velo_recv_many(struct velo_port *port, struct velo_msg *msgs, int msgs_max, void *buf,
+                            size_t cap_bytes, int64_t timeout_ns);
 
 /**
  * Look at the next message in place if one is there.

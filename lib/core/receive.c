@@ -33,6 +33,9 @@
 #define SPIN_PROBE_NS 2000
 #define SPIN_WHOLE_EVERY 1024
 
+/* Payloads of velo_recv_many() begin at multiples of this. */
+#define MANY_ALIGN 8u
+
 /* ---- the poll -------------------------------------------------------------------------------- */
 
 /* Bring the cursor back into the active set and make its ring the current one. */
@@ -525,6 +528,62 @@ int velo_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_m
         return recv_spin(port, buf, cap_bytes, msg, timeout_ns);
     ring_rx_fetch_line(rx, CELLS_AHEAD);
     return recv_matched(port, rx, header, buf, cap_bytes, msg, timeout_ns);
+}
+
+/* Take a message that is there and fits, without a wait. What there is to tell stays for the next
+ * call. */
+hot_inline bool recv_another(struct velo_port *port, void *buf, size_t cap_bytes,
+                             struct velo_msg *msg)
+{
+    struct ring_rx *rx = port->current;
+    uint64_t header = ring_rx_look(rx);
+    uint32_t len_bytes = ring_len(header);
+    uint32_t cells = ring_cells(len_bytes);
+    if (likely(ring_rx_match(rx, header)) && likely(!(header & VELO_HEADER_EXTERNAL_MASK)) &&
+        likely(len_bytes <= cap_bytes) && likely(ring_rx_holds(rx, cells))) {
+        ring_rx_fetch_line(rx, CELLS_AHEAD);
+        fill(msg, rx, len_bytes, ring_tag(header), buf);
+        if (len_bytes == CELL_WORD_BYTES) {
+            memcpy(buf, rx->cell + 1, CELL_WORD_BYTES);
+            return consume(port, rx, 1, CELL_WORD_BYTES) == VELO_OK;
+        }
+        copy_small(buf, rx->cell + 1, len_bytes);
+        return consume(port, rx, ring_cells_guessed(cells), len_bytes) == VELO_OK;
+    }
+    rx = next_message(port);
+    return rx && recv_found(port, rx, buf, cap_bytes, msg) == VELO_OK;
+}
+
+/* Where the next payload of a call begins, behind one of a length at `at`. */
+static size_t behind_payload(size_t at, size_t len_bytes, size_t cap_bytes)
+{
+    size_t next = (at + len_bytes + MANY_ALIGN - 1) & ~(size_t)(MANY_ALIGN - 1);
+    return next < cap_bytes ? next : cap_bytes;
+}
+
+/* Take what is there beside the first message, which stands in msgs[0]. Returns the number of all.
+ */
+static int recv_more(struct velo_port *port, struct velo_msg *msgs, int msgs_max, char *buf,
+                     size_t cap_bytes)
+{
+    GUARD(port, "port");
+    size_t at = behind_payload(0, msgs[0].len_bytes, cap_bytes);
+    int count = 1;
+    while (count < msgs_max &&
+           recv_another(port, buf ? buf + at : NULL, cap_bytes - at, &msgs[count])) {
+        at = behind_payload(at, msgs[count].len_bytes, cap_bytes);
+        count++;
+    }
+    return count;
+}
+
+int velo_recv_many(struct velo_port *port, struct velo_msg *msgs, int msgs_max, void *buf,
+                   size_t cap_bytes, int64_t timeout_ns)
+{
+    if (unlikely(!msgs || msgs_max < 1))
+        return VELO_ERR_ARG;
+    int status = velo_recv(port, buf, cap_bytes, msgs, timeout_ns);
+    return unlikely(status) ? status : recv_more(port, msgs, msgs_max, buf, cap_bytes);
 }
 
 /* ---- receive in place ------------------------------------------------------------------------ */

@@ -275,13 +275,19 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
 
 /* ---- send ------------------------------------------------------------------------------------ */
 
-static int write_message(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+/* Write a message for which there is room. The receiver is not told yet. */
+hot_inline void write_only(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
     if (len_bytes > VELO_INLINE_BYTES)
         ring_tx_write_external(&conn->tx, buf, len_bytes, 0, tag);
     else
         ring_tx_write_inline(&conn->tx, ring_tx_place(&conn->tx, ring_cells(len_bytes)), buf,
                              len_bytes, tag);
+}
+
+static int write_message(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+{
+    write_only(conn, buf, len_bytes, tag);
     return conn_notify(conn);
 }
 
@@ -332,6 +338,108 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
         return send_slow(conn, buf, len_bytes, tag, timeout_ns);
     ring_tx_write_inline(&conn->tx, place, buf, len_bytes, tag);
     return conn_notify(conn);
+}
+
+/* ---- bursts ---------------------------------------------------------------------------------- */
+
+/* A burst that is being sent. Its messages are published one by one: a receiver that polls takes
+ * the first while the others are written. Only telling the receiver, and a network, is put off. */
+struct burst {
+    const struct velo_msg *msgs;
+    int sent;           /* Messages written. */
+    int told;           /* Those of which the receiver has been told. */
+    int64_t timeout_ns; /* Of the whole call. */
+    int64_t started_ns; /* When it first found no room; 0: it always has so far. */
+};
+
+/* Tell the receiver of all that was written. */
+hot_inline int burst_tell(struct velo_conn *conn, struct burst *burst)
+{
+    if (burst->told == burst->sent)
+        return VELO_OK;
+    burst->told = burst->sent;
+    return conn_notify(conn);
+}
+
+/* The receiver makes room only if it knows of what it has: it is told before the wait. */
+static int burst_wait_for_room(struct velo_conn *conn, struct burst *burst, size_t len_bytes)
+{
+    int64_t left_ns = burst->timeout_ns;
+    int status = burst_tell(conn, burst);
+    if (status == VELO_OK)
+        status = find_room(conn, len_bytes);
+    if (status != VELO_AGAIN)
+        return status;
+    if (left_ns > 0) {
+        int64_t now_ns = wait_now_ns();
+        burst->started_ns = burst->started_ns ? burst->started_ns : now_ns;
+        left_ns -= now_ns - burst->started_ns;
+        left_ns = left_ns < 0 ? 0 : left_ns;
+    }
+    status = wait_for_room(conn, len_bytes, left_ns);
+    /* The call tells how many messages were sent before, so the next wait tells of the interrupt.
+     */
+    if (status == VELO_ERR_INTERRUPTED && burst->sent > 0)
+        order_set_flag(&conn->interrupted, 1);
+    return status;
+}
+
+/* A long message, one that makes no sense, or no room as far as we know. */
+static cold_path int burst_write_slow(struct velo_conn *conn, struct burst *burst)
+{
+    const struct velo_msg *msg = &burst->msgs[burst->sent];
+    int status = check_send(conn, msg->data, msg->len_bytes);
+    if (status == VELO_OK && !has_room(conn, msg->len_bytes))
+        status = burst_wait_for_room(conn, burst, msg->len_bytes);
+    if (status == VELO_OK) {
+        write_only(conn, msg->data, msg->len_bytes, msg->tag);
+        burst->sent++;
+    }
+    return status;
+}
+
+/* Write short messages one behind the other while there is room, and return how many. The cursor is
+ * a copy, which stays in registers. */
+hot_inline int write_run(struct velo_conn *conn, const struct velo_msg *msgs, int msgs_len)
+{
+    struct ring_tx tx = conn->tx;
+    int sent = 0;
+    for (; sent < msgs_len; sent++) {
+        const struct velo_msg *msg = &msgs[sent];
+        if (unlikely(!msg->data || msg->len_bytes > VELO_INLINE_BYTES))
+            break;
+        struct ring_place place = ring_tx_place(&tx, ring_cells(msg->len_bytes));
+        if (unlikely(place.at >= tx.limit))
+            break;
+        ring_tx_write_inline(&tx, place, msg->data, msg->len_bytes, msg->tag);
+    }
+    conn->tx.tail = tx.tail;
+    order_show(&conn->tx.recent, tx.recent);
+    return sent;
+}
+
+int velo_send_many(struct velo_conn *conn, const struct velo_msg *msgs, int msgs_len,
+                   int64_t timeout_ns)
+{
+    GUARD(conn, "connection");
+    struct burst burst = {.msgs = msgs, .timeout_ns = timeout_ns};
+    int status = VELO_OK;
+    if (unlikely(!conn || msgs_len < 0 || (!msgs && msgs_len > 0) || timeout_ns < VELO_FOREVER))
+        return VELO_ERR_ARG;
+    /* A network in place of memory takes the line that was written last. */
+    bool is_told_each = conn->carry && !conn->stands_in;
+    while (status == VELO_OK && burst.sent < msgs_len) {
+        int left = is_told_each ? 1 : msgs_len - burst.sent;
+        int run = write_run(conn, &msgs[burst.sent], left);
+        burst.sent += run;
+        if (unlikely(run == 0))
+            status = burst_write_slow(conn, &burst);
+        if (status == VELO_OK && unlikely(is_told_each))
+            status = burst_tell(conn, &burst);
+    }
+    int told_status = burst_tell(conn, &burst);
+    status = told_status ? told_status : status;
+    return burst.sent == 0 || status == VELO_ERR_PEER_DEAD ? status : burst.sent;
 }
 
 /* ---- in place -------------------------------------------------------------------------------- */

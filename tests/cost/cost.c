@@ -16,6 +16,7 @@
 
 #define CALLS 1000
 #define MATCH 7
+#define BURST 16
 
 #define MEASURE __attribute__((noinline)) static void
 
@@ -33,6 +34,18 @@ MEASURE measure_message(struct velo_port *port, struct velo_conn *conn)
     check(velo_try_send(conn, buf, 32, 1));
     check(velo_try_recv(port, buf, sizeof buf, &msg));
     check(velo_recv(port, buf, sizeof buf, &msg, VELO_FOREVER));
+}
+
+/* Of sixteen messages: one is a sixteenth. */
+MEASURE measure_burst(struct velo_port *port, struct velo_conn *conn)
+{
+    char bytes[8] = {0}, buf[BURST * sizeof bytes];
+    struct velo_msg msgs[BURST];
+    for (int i = 0; i < BURST; i++)
+        msgs[i] = (struct velo_msg){.data = bytes, .len_bytes = sizeof bytes, .tag = 1};
+    if (velo_send_many(conn, msgs, BURST, VELO_FOREVER) != BURST ||
+        velo_recv_many(port, msgs, BURST, buf, sizeof buf, VELO_FOREVER) != BURST)
+        abort();
 }
 
 MEASURE measure_in_place(struct velo_port *port, struct velo_conn *conn)
@@ -175,6 +188,10 @@ static void messages(struct velo_port *port, velo_id_t self)
     }
     for (int i = 0; i < CALLS; i++) {
         measure_in_place(port, conn);
+        find_nothing(port);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        measure_burst(port, conn);
         find_nothing(port);
     }
     check(velo_disconnect(conn));

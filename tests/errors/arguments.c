@@ -109,7 +109,7 @@ TEST(sending_refuses_null)
 {
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_conn *conn = port_connect(port, velo_port_id(port));
-    struct velo_msg msg;
+    struct velo_msg msg, x = {.data = "x", .len_bytes = 1}, no_data = {.len_bytes = 1};
     void *place;
 
     CHECK_STATUS(velo_try_send(NULL, "x", 1, 0), VELO_ERR_ARG);
@@ -120,6 +120,11 @@ TEST(sending_refuses_null)
     CHECK_STATUS(velo_try_sendv(conn, NULL, 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_sendv(conn, &(struct iovec){"x", 1}, -1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_sendv(conn, NULL, 1, 0, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send_many(NULL, &x, 1, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send_many(conn, NULL, 1, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send_many(conn, &x, -1, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send_many(conn, &x, 1, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send_many(conn, &no_data, 1, VELO_FOREVER), VELO_ERR_ARG);
     CHECK_STATUS(velo_send(NULL, "x", 1, 0, VELO_FOREVER), VELO_ERR_ARG);
     CHECK_STATUS(velo_send(conn, NULL, 1, 0, VELO_FOREVER), VELO_ERR_ARG);
     CHECK_STATUS(velo_send(conn, NULL, 4096, 0, VELO_FOREVER), VELO_ERR_ARG);
@@ -147,6 +152,12 @@ TEST(receiving_refuses_null_and_times_below_forever)
     CHECK_STATUS(velo_recv(port, NULL, 8, &msg, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_recv(port, buf, 8, &msg, -2), VELO_ERR_ARG);
     CHECK_STATUS(velo_recv(port, buf, 8, &msg, INT64_MIN), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_many(NULL, &msg, 1, buf, 8, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_many(port, NULL, 1, buf, 8, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_many(port, &msg, 0, buf, 8, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_many(port, &msg, -1, buf, 8, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_many(port, &msg, 1, NULL, 8, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_many(port, &msg, 1, buf, 8, -2), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_peek(NULL, &msg), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_peek(port, NULL), VELO_ERR_ARG);
     CHECK_STATUS(velo_peek(NULL, &msg, 0), VELO_ERR_ARG);

@@ -80,6 +80,63 @@ TEST(no_wake_up_of_a_receiver_is_lost_when_it_spins_first)
     play_with_spin("20000", 20000);
 }
 
+enum { BURST_MAX = 40, BURSTS = 20000 };
+
+/* The next burst is sent when all of the last one has come. */
+static void *throw_bursts(void *arg)
+{
+    const struct side *self = arg;
+    struct velo_conn *conn = port_connect(self->port, self->peer);
+    struct velo_msg msgs[BURST_MAX];
+    struct rng rng = {self->seed};
+
+    for (int i = 0; i < BURST_MAX; i++)
+        msgs[i] = (struct velo_msg){.data = "burst", .len_bytes = 5};
+    for (uint32_t round = 0; round < self->rounds; round++) {
+        uint32_t count = 1 + rng_below(&rng, BURST_MAX);
+
+        nap(&rng);
+        msgs[count - 1].tag = 1; /* The last one. */
+        CHECK_EQ(velo_send_many(conn, msgs, (int)count, VELO_FOREVER), count);
+        msgs[count - 1].tag = 0;
+        CHECK_OK(velo_recv(self->port, NULL, 0, NULL, VELO_FOREVER));
+    }
+    return NULL;
+}
+
+/* Rings of this size take half of the longest burst: the sender sleeps for room, too. */
+TEST(no_wake_up_is_lost_for_a_burst)
+{
+    pthread_t other;
+
+    for (int spin = 0; spin < 2; spin++) {
+        setenv("VELO_SPIN_NS", spin ? "2000" : "0", 1);
+        struct velo_port *a = port_open_sized(VELO_VPID_ANY, 8, 16384, 0);
+        struct velo_port *b = port_open_sized(VELO_VPID_ANY, 8, 16384, 0);
+        struct side thrower = {b, velo_port_id(a), test_seed(), BURSTS, true};
+        struct velo_conn *conn = port_connect(a, velo_port_id(b));
+        struct velo_msg msgs[BURST_MAX];
+        char buf[BURST_MAX * 8];
+
+        futex_forever = true;
+        CHECK_EQ(pthread_create(&other, NULL, throw_bursts, &thrower), 0);
+        for (uint32_t round = 0; round < BURSTS; round++) {
+            int count;
+
+            do {
+                count = velo_recv_many(a, msgs, BURST_MAX, buf, sizeof(buf), VELO_FOREVER);
+                CHECK(count > 0);
+            } while (msgs[count - 1].tag != 1);
+            CHECK_OK(velo_send(conn, NULL, 0, 0, VELO_FOREVER));
+        }
+        CHECK_EQ(pthread_join(other, NULL), 0);
+        futex_forever = false;
+        CHECK_OK(velo_port_close(a));
+        CHECK_OK(velo_port_close(b));
+        unsetenv("VELO_SPIN_NS");
+    }
+}
+
 /* The receiver spins for SPIN_NS. Most messages come soon enough for it to go on believing in that;
  * one in four comes at the moment when it gives up, tells its senders to ring, and looks a last
  * time. */
