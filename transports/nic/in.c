@@ -14,31 +14,12 @@
 
 static void refuse_line(struct velo_port *port) { order_count(&port->shared->rx_errors, 1); }
 
-/* The ring of a connection, if the connection is the sender's. */
-static struct seg_ring *ring_of(struct velo_port *port, uint32_t index, uint32_t sender,
-                                uint64_t *entry)
-{
-    if (index >= port->shape.conns_max)
-        return NULL;
-    *entry = order_read_entry(&port->segment->entries[index]);
-    struct seg_ring *ring = seg_ring(port->segment, index);
-    bool is_open = entry_state(*entry) == ENTRY_READY;
-    return is_open && nic_name_id(order_counter(&ring->tx_device)) == sender ? ring : NULL;
-}
-
-static void publish(struct velo_port *port, const struct seg_ring *ring, uint64_t *slot,
-                    uint64_t header, uint32_t index)
-{
-    if (put_publish(ring, slot, header))
-        entry_ring(port->segment, index);
-}
-
 static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_bytes,
                       uint32_t sender, bool is_more)
 {
     uint64_t entry;
     uint32_t index = wire_slot_index(line[1]);
-    struct seg_ring *ring = ring_of(port, index, sender, &entry);
+    struct seg_ring *ring = nic_ring_of(port, index, sender, &entry);
     uint64_t *slot = ring ? put_slot_of(&port->shape, ring, line[1]) : NULL;
     if (!slot || len_bytes < 8 || (is_more && len_bytes != 16)) {
         refuse_line(port);
@@ -50,7 +31,7 @@ static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_b
     }
     memcpy(slot + 1, line + 2, len_bytes - 8);
     remote_slot_came(nic_port(port), line[1], sender);
-    publish(port, ring, slot, wire_slot_header(line[1], entry_source(entry)), index);
+    nic_publish(port, ring, slot, wire_slot_header(line[1], entry_source(entry)), index);
 }
 
 static void take_gated(struct device_port *device, const uint64_t *line, size_t len_bytes,
@@ -58,7 +39,7 @@ static void take_gated(struct device_port *device, const uint64_t *line, size_t 
 {
     uint64_t entry;
     struct velo_port *port = device->port;
-    struct seg_ring *ring = ring_of(port, wire_slot_index(line[1]), sender, &entry);
+    struct seg_ring *ring = nic_ring_of(port, wire_slot_index(line[1]), sender, &entry);
     uint64_t *slot = ring ? put_slot_of(&port->shape, ring, line[1]) : NULL;
     if (!slot || len_bytes != 8 + WIRE_GATED_BYTES + 8) {
         refuse_line(port);
@@ -69,21 +50,11 @@ static void take_gated(struct device_port *device, const uint64_t *line, size_t 
         refuse_line(port);
 }
 
-void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender)
-{
-    uint64_t entry;
-    uint32_t index = wire_slot_index(word);
-    struct seg_ring *ring = ring_of(port, index, sender, &entry);
-    uint64_t *slot = ring ? put_slot_of(&port->shape, ring, word) : NULL;
-    if (slot)
-        publish(port, ring, slot, wire_slot_header(word, entry_source(entry)), index);
-}
-
 static void take_data(struct velo_port *port, const uint64_t *line, size_t len_bytes,
                       uint32_t sender)
 {
     uint64_t entry;
-    struct seg_ring *ring = ring_of(port, wire_data_index(line[1]), sender, &entry);
+    struct seg_ring *ring = nic_ring_of(port, wire_data_index(line[1]), sender, &entry);
     if (!ring || len_bytes < 8 ||
         !put_data(&port->shape, ring, wire_data_position(line[1]), line + 2, len_bytes - 8))
         refuse_line(port);
@@ -92,7 +63,7 @@ static void take_data(struct velo_port *port, const uint64_t *line, size_t len_b
 static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
 {
     uint64_t entry;
-    if (!ring_of(port, index, sender, &entry)) {
+    if (!nic_ring_of(port, index, sender, &entry)) {
         refuse_line(port);
         return;
     }
@@ -168,16 +139,6 @@ static void take_line(struct device_port *device, const uint64_t *line)
     default:
         refuse_line(port);
     }
-}
-
-/* Slots are given back a quarter of the ring or queue at a time, as on the native receive side. */
-void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
-                   uint64_t *head_told, uint64_t quarter)
-{
-    if (head - *head_told < quarter)
-        return;
-    *head_told = head;
-    host_io->register_write(&device->context, read_pointers, head & UINT16_MAX);
 }
 
 static void drain(struct device_port *device)

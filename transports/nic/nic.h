@@ -69,6 +69,13 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag);
 
 /** Take in what has come for a port. With nic_lock held. */
 void nic_drain(struct device_port *device);
+/** The ring of the connection with an index, if that is open and the sender's; else NULL. `entry`:
+ *  its entry in the port's table. */
+struct seg_ring *nic_ring_of(struct velo_port *port, uint32_t index, uint32_t sender,
+                             uint64_t *entry);
+/** Publish a slot whose payload is there. */
+void nic_publish(struct velo_port *port, const struct seg_ring *ring, uint64_t *slot,
+                 uint64_t header, uint32_t index);
 /** Publish a slot that a sender to this port has left gated, unless its connection is no more. */
 void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender);
 /** Let the node use the slots of a ring or queue before `head` again, once they are a quarter more

@@ -18,7 +18,6 @@
  * may have taken in what it waits for, and no back has an event for that. */
 #define SLICE_NS INT64_C(1000000)
 
-pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct device_port *devices;
 static uint64_t polls; /* Of this process, to receive. */
