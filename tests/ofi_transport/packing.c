@@ -64,11 +64,12 @@ static void scene_open(struct scene *scene)
 {
     memset(scene, 0, sizeof *scene);
     scene->conns[0] = &scene->conn;
-    scene->endpoint =
-        (struct endpoint){.base.calls = &calls, .conns = scene->conns, .conns_len = 1};
+    scene->endpoint = (struct endpoint){.base = {.calls = &calls, .line_use = &packet_lines},
+                                        .conns = scene->conns,
+                                        .conns_len = 1};
     scene->conn =
         (struct conn){.endpoint = &scene->endpoint, .state = CONN_OPEN, .peer = PEER, .address = 7};
-    scene->conn.lines = (struct lines){.use = &packet_lines, .calls = &calls, .peer = PEER};
+    scene->conn.lines = (struct lines){.endpoint = &scene->endpoint.base, .peer = PEER};
     for (uint32_t i = 0; i < TX_PACKETS; i++) {
         scene->packets[i] = (struct packet){
             .use = PACKET_TX, .conn = &scene->conn, .next = scene->conn.free, .data = memory[i]};

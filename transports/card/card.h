@@ -129,8 +129,10 @@ bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kin
  */
 void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
                      uint64_t *head_told, uint32_t slots);
-/** Take in what has come. True: there was anything. */
-bool store_take(struct endpoint *endpoint);
+/** Take in the lines that have come, put together where the host split them. True: there was
+ *  anything. */
+bool store_take(struct endpoint *endpoint,
+                void (*take)(struct endpoint *endpoint, const uint64_t *line));
 
 /* ---- names.c: addresses, and the ports of this process ---- */
 
@@ -170,8 +172,6 @@ bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t con
 /** Free those that are over. */
 void conns_sweep(struct endpoint *endpoint);
 void conn_free(struct conn *conn);
-/** Some time has gone by: look who is silent, and keep the others awake. */
-void conns_tick(struct endpoint *endpoint);
 
 /* ---- frame.c ---- */
 
@@ -188,6 +188,11 @@ bool frame_mark(struct conn *conn, enum wire_kind kind);
 void frame_acknowledge(struct conn *conn);
 /** A line of an open connection came. */
 void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, uint32_t words);
+
+/* ---- silence.c ---- */
+
+/** Some time has gone by: look who is silent, and keep the others awake. */
+void silence_tick(struct endpoint *endpoint);
 
 /* ---- fetch.c: reading a peer's memory ---- */
 

@@ -10,6 +10,33 @@
 
 extern struct velo_transport velo_transport;
 
+/* ---- what the node has for us ------------------------------------------------------------------ */
+
+static void take_line(struct endpoint *endpoint, const uint64_t *line)
+{
+    uint32_t words = 1 + velo_header_len(line[0]) / 8;
+    uint16_t from = velo_header_source(line[0]);
+    uint16_t to_generation = wire_part(line[1], 0), from_generation = wire_part(line[1], 1);
+    enum wire_kind kind = (enum wire_kind)velo_header_tag(line[0]);
+    if (words < 2 || velo_header_len(line[0]) % 8 != 0 || kind < WIRE_FRAME ||
+        kind > WIRE_REDIRECT || from_generation == 0) {
+        endpoint_refuse(&endpoint->base);
+        return;
+    }
+    /* Lines for an earlier owner of the context are not for us. */
+    if (to_generation != endpoint->generation && !(kind == WIRE_HELLO && to_generation == 0))
+        return;
+    if (kind >= WIRE_HELLO) {
+        greeting_take(endpoint, from, kind, line, words);
+        return;
+    }
+    struct conn *conn = conn_at(endpoint, from);
+    if (conn && conn->state == CONN_OPEN && conn->context_generation == from_generation)
+        frame_take(conn, kind, line, words);
+    else if (!conn_was_at(endpoint, from, from_generation))
+        endpoint_refuse(&endpoint->base);
+}
+
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* What the node did not take is offered again: neither a card nor the simulated cluster tells when
@@ -56,7 +83,7 @@ static void push(struct endpoint *endpoint)
 static bool take_all(struct endpoint *endpoint)
 {
     bool any = fetches_take(endpoint);
-    return store_take(endpoint) || any;
+    return store_take(endpoint, take_line) || any;
 }
 
 static bool card_progress(void *self)
@@ -69,7 +96,7 @@ static bool card_progress(void *self)
     }
     endpoint->base.now_ns = timer_now_ns();
     if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns, endpoint->patience.tick_ns))
-        conns_tick(endpoint);
+        silence_tick(endpoint);
     push(endpoint);
     conns_sweep(endpoint);
     return any;
@@ -227,7 +254,7 @@ static int open_context(struct endpoint *endpoint)
 static int card_open(const struct velo_endpoint_attr *attr,
                      const struct velo_transport_calls *calls, void **out)
 {
-    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls);
+    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls, &frame_lines);
     if (!endpoint)
         return VELO_ERR_NO_MEMORY;
     host_fail = calls->fail;

@@ -74,10 +74,8 @@ int frame_send(struct line *line, const struct velo_frame *frame)
 
 static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
 
-static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->base.is_owing = true; }
-
 const struct lines_use frame_lines = {
-    .line_bytes = sizeof(struct line), .is_open = is_open, .send = frame_send, .owe = owe};
+    .line_bytes = sizeof(struct line), .is_open = is_open, .send = frame_send};
 
 bool frame_mark(struct conn *conn, enum wire_kind kind)
 {

@@ -24,31 +24,6 @@ bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kin
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void take_line(struct endpoint *endpoint, const uint64_t *line)
-{
-    uint32_t words = 1 + velo_header_len(line[0]) / 8;
-    uint16_t from = velo_header_source(line[0]);
-    uint16_t to_generation = wire_part(line[1], 0), from_generation = wire_part(line[1], 1);
-    enum wire_kind kind = (enum wire_kind)velo_header_tag(line[0]);
-    if (words < 2 || velo_header_len(line[0]) % 8 != 0 || kind < WIRE_FRAME ||
-        kind > WIRE_REDIRECT || from_generation == 0) {
-        endpoint_refuse(&endpoint->base);
-        return;
-    }
-    /* Lines for an earlier owner of the context are not for us. */
-    if (to_generation != endpoint->generation && !(kind == WIRE_HELLO && to_generation == 0))
-        return;
-    if (kind >= WIRE_HELLO) {
-        greeting_take(endpoint, from, kind, line, words);
-        return;
-    }
-    struct conn *conn = conn_at(endpoint, from);
-    if (conn && conn->state == CONN_OPEN && conn->context_generation == from_generation)
-        frame_take(conn, kind, line, words);
-    else if (!conn_was_at(endpoint, from, from_generation))
-        endpoint_refuse(&endpoint->base);
-}
-
 void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
                      uint64_t *head_told, uint32_t slots)
 {
@@ -70,7 +45,8 @@ static bool take_part(struct endpoint *endpoint, const uint64_t *slot, uint64_t 
     return result == RECOMBINE_WHOLE;
 }
 
-bool store_take(struct endpoint *endpoint)
+bool store_take(struct endpoint *endpoint,
+                void (*take)(struct endpoint *endpoint, const uint64_t *line))
 {
     const struct host_context *context = &endpoint->context;
     uint32_t taken = 0;
@@ -89,7 +65,7 @@ bool store_take(struct endpoint *endpoint)
         bool is_part =
             velo_header_len(line[0]) > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0;
         if (!is_part || take_part(endpoint, line, line))
-            take_line(endpoint, line);
+            take(endpoint, line);
         store_give_back(endpoint, HOST_REG_READ_POINTERS, endpoint->head, &endpoint->head_told,
                         context->ring_slots);
     }

@@ -3,11 +3,9 @@
 
 #include <stdlib.h>
 
-void lines_init(struct lines *lines, const struct lines_use *use, const struct endpoint_base *base,
-                velo_id_t peer)
+void lines_init(struct lines *lines, struct endpoint_base *endpoint, velo_id_t peer)
 {
-    *lines =
-        (struct lines){.use = use, .calls = base->calls, .owner = base->attr.owner, .peer = peer};
+    *lines = (struct lines){.endpoint = endpoint, .peer = peer};
 }
 
 /* Room for the number of a line. */
@@ -35,7 +33,7 @@ static bool grow(struct line_table *table, uint32_t number)
 
 static struct line *line_new(struct lines *lines, uint16_t number, bool is_dialed)
 {
-    struct line *line = calloc(1, lines->use->line_bytes);
+    struct line *line = calloc(1, lines->endpoint->line_use->line_bytes);
     if (!line)
         return NULL;
     line->lines = lines;
@@ -52,12 +50,12 @@ int line_dial(struct lines *lines, struct velo_link *link, void **out)
     while (number < table->len && table->at[number])
         number++;
     if (number == LINES_MAX)
-        return lines->calls->fail(VELO_ERR_FULL,
-                                  "%u connections to port %u.%u are open; close some", LINES_MAX,
-                                  VELO_ID_NODE(lines->peer), VELO_ID_VPID(lines->peer));
+        return lines->endpoint->calls->fail(
+            VELO_ERR_FULL, "%u connections to port %u.%u are open; close some", LINES_MAX,
+            VELO_ID_NODE(lines->peer), VELO_ID_VPID(lines->peer));
     struct line *line = grow(table, number) ? line_new(lines, (uint16_t)number, true) : NULL;
     if (!line)
-        return lines->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a line");
+        return lines->endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a line");
     line->link = link;
     line->use = ++table->uses[number];
     *out = line;
@@ -73,8 +71,8 @@ static void set_full(struct line *line, bool is_full)
 static void line_free(struct line *line)
 {
     set_full(line, false);
-    if (line->lines->use->forget)
-        line->lines->use->forget(line);
+    if (line->lines->endpoint->line_use->forget)
+        line->lines->endpoint->line_use->forget(line);
     line->lines->tables[line->is_dialed].at[line->number] = NULL;
     free(line);
 }
@@ -84,7 +82,8 @@ static bool send_gone(struct line *line)
 {
     struct lines *lines = line->lines;
     const struct velo_frame gone = {.kind = WIRE_GONE};
-    if (lines->use->is_open(lines) && !line->is_gone && lines->use->send(line, &gone) != VELO_OK)
+    if (lines->endpoint->line_use->is_open(lines) && !line->is_gone &&
+        lines->endpoint->line_use->send(line, &gone) != VELO_OK)
         return false;
     if (line->owes_gone)
         lines->owed_gone--;
@@ -100,7 +99,7 @@ void line_hang_up(struct line *line)
         return;
     line->owes_gone = true;
     lines->owed_gone++;
-    lines->use->owe(lines);
+    lines->endpoint->is_owing = true;
 }
 
 uint32_t line_put_frame(const struct line *line, const struct velo_frame *frame, char *out)
@@ -122,7 +121,7 @@ uint32_t line_put_frame(const struct line *line, const struct velo_frame *frame,
 
 int line_send(struct line *line, const struct velo_frame *frame)
 {
-    int status = line->lines->use->send(line, frame);
+    int status = line->lines->endpoint->line_use->send(line, frame);
     if (status == VELO_AGAIN)
         set_full(line, true);
     return status;
@@ -137,7 +136,7 @@ void lines_tell_room(struct lines *lines)
                 continue;
             set_full(line, false);
             if (line->link)
-                lines->calls->room_came(line->link);
+                lines->endpoint->calls->room_came(line->link);
         }
 }
 
@@ -147,7 +146,7 @@ void lines_push(struct lines *lines)
         for (uint32_t n = 0; n < lines->tables[i].len && lines->owed_gone > 0; n++) {
             struct line *line = lines->tables[i].at[n];
             if (line && line->owes_gone && !send_gone(line)) {
-                lines->use->owe(lines);
+                lines->endpoint->is_owing = true;
                 return;
             }
         }
@@ -169,7 +168,7 @@ static void line_gone(struct lines *lines, const struct wire_envelope *envelope)
         return;
     line->is_gone = true;
     if (line->link)
-        lines->calls->line_lost(line->link, VELO_ERR_PEER_DEAD);
+        lines->endpoint->calls->line_lost(line->link, VELO_ERR_PEER_DEAD);
     else
         (void)send_gone(line);
 }
@@ -193,7 +192,7 @@ static struct line *line_ring(struct lines *lines, const struct wire_envelope *e
     if (!line)
         return NULL;
     line->use = envelope->use;
-    line->link = lines->calls->line_rang(lines->owner, line);
+    line->link = lines->endpoint->calls->line_rang(lines->endpoint->attr.owner, line);
     if (line->link)
         return line;
     line_hang_up(line);
@@ -227,7 +226,7 @@ bool lines_take(struct lines *lines, uint32_t generation, const struct wire_enve
         line = line_find(lines, envelope);
     }
     if (line)
-        lines->calls->frame_came(line->link, frame);
+        lines->endpoint->calls->frame_came(line->link, frame);
     return true;
 }
 
@@ -237,7 +236,7 @@ void lines_lose(struct lines *lines, int status)
         for (uint32_t n = 0; n < lines->tables[i].len; n++) {
             struct line *line = lines->tables[i].at[n];
             if (line && line->link)
-                lines->calls->line_lost(line->link, status);
+                lines->endpoint->calls->line_lost(line->link, status);
         }
 }
 

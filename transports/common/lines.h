@@ -38,8 +38,6 @@ struct lines_use {
     bool (*is_open)(const struct lines *lines);
     /** Send a frame. VELO_AGAIN: no room. */
     int (*send)(struct line *line, const struct velo_frame *frame);
-    /** Something could not be sent: call lines_push() again. */
-    void (*owe)(struct lines *lines);
     /** The line is about to be freed. NULL: that is all the same. */
     void (*forget)(struct line *line);
 };
@@ -51,9 +49,7 @@ struct line_table {
 };
 
 struct lines {
-    const struct lines_use *use;
-    const struct velo_transport_calls *calls;
-    void *owner; /* Of the endpoint. */
+    struct endpoint_base *endpoint;
     velo_id_t peer;
     struct line_table tables[2]; /* Dialed by the other side, by this side. */
     uint32_t owed_gone;          /* Lines with `owes_gone`, */
@@ -61,8 +57,7 @@ struct lines {
 };
 
 /** A new connection to a peer: it has no lines. */
-void lines_init(struct lines *lines, const struct lines_use *use, const struct endpoint_base *base,
-                velo_id_t peer);
+void lines_init(struct lines *lines, struct endpoint_base *endpoint, velo_id_t peer);
 /** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
 int line_dial(struct lines *lines, struct velo_link *link, void **out);
 void line_hang_up(struct line *line);
@@ -76,7 +71,7 @@ void lines_tell_room(struct lines *lines);
  * no correct peer sends it. */
 bool lines_take(struct lines *lines, uint32_t generation, const struct wire_envelope *envelope,
                 const struct velo_frame *frame);
-/** Send what is owed for lines. */
+/** Send what is owed for lines; if there is no room, the endpoint is owing. */
 void lines_push(struct lines *lines);
 /** All lines are lost. */
 void lines_lose(struct lines *lines, int status);

@@ -4,13 +4,8 @@
 
 #include "ofi.h"
 
-/* The fabric may take a while to make a connection. */
-#define STUCK_TICKS 3u
 /* Packets of a connection that is over may come for this long. */
 #define FORMER_TICKS 2u
-/* A HELLO is said again after this time. */
-#define GREETING_TICKS 2u
-#define CANDIDATE_TICKS 5u
 #define ACK_BYTES sizeof(struct wire_header)
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -53,7 +48,7 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
                           .address = FI_ADDR_UNSPEC};
     conn->greeting =
         (struct packet){.use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
-    lines_init(&conn->lines, &packet_lines, &endpoint->base, peer);
+    lines_init(&conn->lines, &endpoint->base, peer);
     endpoint->conns[index] = conn;
     endpoint->candidates += state == CONN_CANDIDATE;
     return conn;
@@ -156,52 +151,5 @@ void conns_sweep(struct endpoint *endpoint)
         *at = conn->next_listed;
         endpoint->over_len--;
         conn_free(conn);
-    }
-}
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-/* A connection that says nothing else says that it lives. If the fabric does not even take that,
- * and has nothing of ours, then it has lost the peer and finds nobody there. */
-static void keep_alive(struct conn *conn)
-{
-    if (conn->was_busy)
-        conn->was_busy = false;
-    else
-        packet_acknowledge(conn);
-    bool is_stuck = conn->owes_ack && !conn->is_ack_sent && conn->at_fabric == 0;
-    conn->stuck_ticks = is_stuck ? conn->stuck_ticks + 1 : 0;
-    if (conn->stuck_ticks >= STUCK_TICKS)
-        conn_end(conn, VELO_ERR_PEER_DEAD);
-}
-
-static void tick(struct conn *conn)
-{
-    const struct endpoint *endpoint = conn->endpoint;
-    uint32_t ticks = patience_ticks(&endpoint->settings.patience);
-    if (conn->is_self)
-        return;
-    uint32_t silent_ticks = hearing_tick(&conn->hearing);
-    conn->greeting_ticks++;
-    if (conn->state == CONN_CANDIDATE || conn->state == CONN_REJECTING)
-        ticks = CANDIDATE_TICKS;
-    if (silent_ticks >= ticks) {
-        conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_TIMEOUT);
-    } else if (conn->state == CONN_OPEN) {
-        keep_alive(conn);
-    } else if (conn->state == CONN_CALLING && conn->greeting_ticks >= GREETING_TICKS &&
-               conn->owed == 0 && !conn_find(endpoint, conn->peer, CONN_CANDIDATE)) {
-        greeting_again(conn);
-    }
-}
-
-void conns_tick(struct endpoint *endpoint)
-{
-    endpoint->rejected = 0;
-    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
-        if (endpoint->former_conns[i].ticks > 0)
-            endpoint->former_conns[i].ticks--;
-        if (endpoint->conns[i])
-            tick(endpoint->conns[i]);
     }
 }

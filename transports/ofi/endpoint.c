@@ -162,7 +162,7 @@ static bool ofi_progress(void *self)
     endpoint->base.now_ns = timer_now_ns();
     if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns,
                          endpoint->settings.patience.tick_ns))
-        conns_tick(endpoint);
+        silence_tick(endpoint);
     push_owed(endpoint);
     push_fetches(endpoint);
     if (endpoint->unposted)
@@ -354,7 +354,7 @@ static int open_packets(struct endpoint *endpoint)
 static int ofi_open(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
                     void **out)
 {
-    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls);
+    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls, &packet_lines);
     if (!endpoint)
         return VELO_ERR_NO_MEMORY;
     int status = settings_read(&endpoint->settings, calls);

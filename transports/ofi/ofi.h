@@ -259,8 +259,6 @@ void conn_end(struct conn *conn, int status);
 /** Free those that are over, and that the fabric has nothing of. */
 void conns_sweep(struct endpoint *endpoint);
 void conn_free(struct conn *conn);
-/** Some time has gone by: look who is silent, and keep the others awake. */
-void conns_tick(struct endpoint *endpoint);
 
 /* ---- packet.c ---- */
 
@@ -282,6 +280,11 @@ void packet_acknowledge(struct conn *conn);
 bool packet_ask(struct conn *conn);
 /** A packet came. */
 void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, fi_addr_t from);
+
+/* ---- silence.c ---- */
+
+/** Some time has gone by: look who is silent, and keep the others awake. */
+void silence_tick(struct endpoint *endpoint);
 
 /* ---- fetch.c ---- */
 

@@ -154,14 +154,11 @@ int packet_add(struct line *line, const struct velo_frame *frame)
 
 static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
 
-static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->base.is_owing = true; }
-
 static void forget_credit(struct line *line) { drop_credit((struct ofi_line *)line); }
 
 const struct lines_use packet_lines = {.line_bytes = sizeof(struct ofi_line),
                                        .is_open = is_open,
                                        .send = packet_add,
-                                       .owe = owe,
                                        .forget = forget_credit};
 
 /* ---- sending --------------------------------------------------------------------------------- */
