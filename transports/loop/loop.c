@@ -4,8 +4,6 @@
  * machine by sockets. A line is one socket of a connected pair; each frame is one packet of it. An
  * endpoint listens under a name that the kernel keeps as long as its process lives, so nothing is
  * left behind.
- *
- * Only tests make it worse, by $VELO_LOOP: a real transport has nothing like faults.h.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -21,12 +18,19 @@
 #include "../../lib/base/fd.h"
 #include "../../lib/net/transport.h"
 #include "../common/hash.h"
-#include "faults.h"
 
 #define FRAMES_PER_LOOK 32u
 #define LISTEN_BACKLOG 1024
 #define EVENTS_MAX 64
 #define PACKET_BYTES(payload_bytes) (offsetof(struct packet, payload) + (payload_bytes))
+
+/* A packet of the socket: the frame, then its payload. */
+struct packet {
+    uint32_t kind;
+    uint32_t payload_bytes;
+    uint64_t word[2];
+    char payload[VELO_FRAME_BYTES_MAX];
+};
 
 struct line {
     struct line *next;
@@ -34,9 +38,7 @@ struct line {
     struct velo_link *link;
     int fd;
     bool is_hung_up; /* By the library: the line is freed after the look that is under way. */
-    bool is_lost;    /* Nothing more can be read. */
     bool is_full;    /* The last send found no room. */
-    struct faults faults;
 };
 
 struct endpoint {
@@ -45,7 +47,6 @@ struct endpoint {
     struct velo_endpoint_attr attr;
     int listener;
     int epoll;
-    int waiting; /* Readable while a packet waits in a queue. */
     struct line *lines;
     uint32_t hung_up; /* Lines that are to be freed. */
 };
@@ -123,7 +124,6 @@ static void free_line(struct line *line)
     while (*at != line)
         at = &(*at)->next;
     *at = line->next;
-    faults_free(&line->faults);
     close_line(line);
     free(line);
 }
@@ -165,10 +165,6 @@ static int loop_send(void *self, const struct velo_frame *frame)
     struct packet packet = {.kind = frame->kind,
                             .payload_bytes = frame->payload_bytes,
                             .word = {frame->word[0], frame->word[1]}};
-    if (faults_no_room(&line->faults)) {
-        set_full(line, true);
-        return VELO_AGAIN;
-    }
     if (frame->payload_bytes)
         memcpy(packet.payload, frame->payload, frame->payload_bytes);
     ssize_t sent = send(line->fd, &packet, PACKET_BYTES(frame->payload_bytes), MSG_NOSIGNAL);
@@ -216,31 +212,6 @@ static ssize_t read_packet(const struct line *line, struct packet *packet)
     return len == 0 ? recv(line->fd, packet, sizeof *packet, 0) : len;
 }
 
-/* Read packets as long as there is room for them. True: there were any. */
-static bool read_packets(struct line *line)
-{
-    bool any = false;
-    while (faults_has_room(&line->faults) && !line->is_lost) {
-        struct packet *packet = malloc(sizeof *packet);
-        ssize_t len = packet ? read_packet(line, packet) : -1;
-        bool is_whole =
-            len >= (ssize_t)PACKET_BYTES(0) && (size_t)len == PACKET_BYTES(packet->payload_bytes);
-        if (is_whole) {
-            faults_put(&line->faults, packet);
-            any = true;
-            continue;
-        }
-        /* If the other end left without reading all of ours, the kernel reports that once, before
-         * the packets that the other end has sent. */
-        bool is_reset = packet && len < 0 && errno == ECONNRESET;
-        line->is_lost = packet && !is_reset && (len >= 0 || (errno != EAGAIN && errno != EINTR));
-        free(packet);
-        if (!is_reset)
-            break;
-    }
-    return any;
-}
-
 static void take_in(const struct line *line, const struct packet *packet)
 {
     struct velo_frame frame = {.kind = packet->kind,
@@ -250,25 +221,32 @@ static void take_in(const struct line *line, const struct packet *packet)
     line->endpoint->calls->frame_came(line->link, &frame);
 }
 
+/* Take in a packet. VELO_AGAIN: there is none. VELO_ERR_PEER_DEAD: nothing more can be read. */
+static int take_packet(struct line *line)
+{
+    struct packet packet;
+    ssize_t len = read_packet(line, &packet);
+    if (len >= (ssize_t)PACKET_BYTES(0) && (size_t)len == PACKET_BYTES(packet.payload_bytes)) {
+        take_in(line, &packet);
+        return VELO_OK;
+    }
+    /* If the other end left without reading all of ours, the kernel reports that once, before the
+     * packets that the other end has sent. */
+    if (len < 0 && errno == ECONNRESET)
+        return VELO_OK;
+    return len < 0 && (errno == EAGAIN || errno == EINTR) ? VELO_AGAIN : VELO_ERR_PEER_DEAD;
+}
+
+/* True: there was anything. */
 static bool look_at_line(struct line *line)
 {
-    uint32_t most = faults_frames_per_look(FRAMES_PER_LOOK);
-    bool any = false;
-    for (uint32_t taken = 0; taken < most && !line->is_hung_up; taken++) {
-        any |= read_packets(line);
-        struct packet *packet = faults_take(&line->faults);
-        if (!packet)
-            break;
-        take_in(line, packet);
-        free(packet);
-        any = true;
-        if (faults_is_cut(&line->faults))
-            line->is_lost = true;
-    }
-    bool is_empty = line->faults.queue_len == 0 || faults_is_cut(&line->faults);
-    if (line->is_lost && is_empty && !line->is_hung_up)
-        line->endpoint->calls->line_lost(line->link, VELO_ERR_PEER_DEAD);
-    return any;
+    uint32_t taken = 0;
+    int status = VELO_OK;
+    for (; taken < FRAMES_PER_LOOK && status == VELO_OK && !line->is_hung_up; taken++)
+        status = take_packet(line);
+    if (status == VELO_ERR_PEER_DEAD && !line->is_hung_up)
+        line->endpoint->calls->line_lost(line->link, status);
+    return taken > 1 || status == VELO_OK;
 }
 
 static void tell_room(struct line *line)
@@ -279,42 +257,23 @@ static void tell_room(struct line *line)
     line->endpoint->calls->room_came(line->link);
 }
 
-/* Look at the lines that have something; if packets may wait in queues, at all lines. */
+/* Look at the lines that have something. */
 static bool look_at_lines(struct endpoint *endpoint)
 {
     struct epoll_event events[EVENTS_MAX];
     bool any = false;
-    if (faults_may_delay()) {
-        accept_lines(endpoint);
-        for (struct line *line = endpoint->lines; line; line = line->next) {
-            any |= !line->is_hung_up && look_at_line(line);
-            tell_room(line);
-        }
-        return any;
-    }
     int len = epoll_wait(endpoint->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < len; i++) {
         struct line *line = events[i].data.ptr;
         if (!line)
             accept_lines(endpoint);
-        else if ((void *)line != endpoint && !line->is_hung_up) {
+        else if (!line->is_hung_up) {
             any |= look_at_line(line);
             if (events[i].events & EPOLLOUT)
                 tell_room(line);
         }
     }
     return any;
-}
-
-/* A packet in a queue has left its socket, so the socket's descriptor does not show it any more. */
-static void show_waiting(const struct endpoint *endpoint)
-{
-    const struct line *line = endpoint->lines;
-    uint64_t count = 1;
-    while (line && line->faults.queue_len == 0)
-        line = line->next;
-    (void)!(line ? write(endpoint->waiting, &count, sizeof count)
-                 : read(endpoint->waiting, &count, sizeof count));
 }
 
 static bool loop_progress(void *self)
@@ -328,8 +287,6 @@ static bool loop_progress(void *self)
             free_line(line);
     }
     endpoint->hung_up = 0;
-    if (faults_may_delay())
-        show_waiting(endpoint);
     return any;
 }
 
@@ -365,8 +322,6 @@ static void loop_close(void *self)
         close(endpoint->listener);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
-    if (endpoint->waiting >= 0)
-        close(endpoint->waiting);
     free(endpoint);
 }
 
@@ -379,25 +334,15 @@ static int loop_open(const struct velo_endpoint_attr *attr,
     if (!endpoint)
         return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
     struct epoll_event event = {.events = EPOLLIN};
-    *endpoint = (struct endpoint){
-        .calls = calls, .attr = *attr, .listener = -1, .epoll = -1, .waiting = -1};
+    *endpoint = (struct endpoint){.calls = calls, .attr = *attr, .listener = -1, .epoll = -1};
     int status = VELO_OK;
-    if (faults_no_setting())
-        status = calls->fail(VELO_ERR_ARG,
-                             "VELO_LOOP: '%.40s' is no setting; give payload=N, delay_us=N, "
-                             "partial=N, full=N, reorder=N, die=N or seed=N",
-                             faults_no_setting());
     endpoint->listener =
         fd_above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     endpoint->epoll = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
-    endpoint->waiting = fd_above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    struct epoll_event waits = {.events = EPOLLIN, .data.ptr = endpoint};
-    if (status == VELO_OK &&
-        (endpoint->listener < 0 || endpoint->epoll < 0 || endpoint->waiting < 0 ||
-         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->waiting, &waits) != 0 ||
-         bind(endpoint->listener, (const struct sockaddr *)&address, len) != 0 ||
-         listen(endpoint->listener, LISTEN_BACKLOG) != 0 ||
-         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->listener, &event) != 0))
+    if (endpoint->listener < 0 || endpoint->epoll < 0 ||
+        bind(endpoint->listener, (const struct sockaddr *)&address, len) != 0 ||
+        listen(endpoint->listener, LISTEN_BACKLOG) != 0 ||
+        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->listener, &event) != 0)
         status = calls->fail(errno == EADDRINUSE ? VELO_ERR_IN_USE : VELO_ERR_SYSTEM,
                              "transport loop cannot listen: %s", strerror(errno));
     if (status) {
@@ -416,7 +361,7 @@ static int loop_open(const struct velo_endpoint_attr *attr,
 
 static int loop_descriptor(void *self) { return ((struct endpoint *)self)->epoll; }
 
-struct velo_transport velo_transport __attribute__((visibility("default"))) = {
+const struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .version = VELO_TRANSPORT_VERSION,
     .payload_bytes_max = VELO_FRAME_BYTES_MAX,
     .name = "loop",

@@ -69,7 +69,7 @@ GROUPS = (
                  "boards of libdimmnet: native, or sim, which velo sim --dimmnet sets"),
         Variable("VELO_TRANSPORT_PATH", "beside libvelo.so",
                  "folder of the transports; else the folder velo beside libvelo.so"),
-        Variable("VELO_LOOP", "", "what the transport loop, which is for tests, does wrong"),
+        Variable("VELO_FAULTS", "", "what goes wrong with transport faults, which is for tests"),
         Variable("VELO_OFI_SECRET", "",
                  "text of 16 to 128 characters that all ports on transport ofi have to share"),
         Variable("VELO_OFI_SECRET_FILE", "", "file of mode 0600 that holds it"),
