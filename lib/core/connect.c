@@ -72,7 +72,7 @@ static int set_up_ring(struct velo_conn *conn)
     order_show(&ring->tx_by_line, is_by_line);
     ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id, is_by_line);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
-    if (port_net_carries_all(conn->port))
+    if (conn->port->net->carries_all)
         status = join_net(conn);
     if (status)
         return status;
@@ -86,7 +86,7 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t end_ns,
 {
     for (;;) {
         int status = seg_open(&port->domain, peer, segment);
-        if (status == VELO_OK && port_net_carries_all(port) &&
+        if (status == VELO_OK && port->net->carries_all &&
             !port->net->takes_messages((*segment)->header)) {
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");

@@ -12,17 +12,18 @@
 #include "../base/order.h"
 #include "../shm/wait.h"
 
-/* Add the socket that senders ring, and the descriptors of the network. */
-static bool add_all(const struct velo_port *port, int epoll_fd)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, port->wake_fd, &event) == 0 &&
-           (!port->net || port->net->add_descriptors(port, epoll_fd));
-}
-
 static int fail(const char *what)
 {
     return velo_fail(VELO_ERR_SYSTEM, "%s: %s", what, strerror(errno));
+}
+
+/* Add the socket that senders ring, and the descriptors of the network. */
+static int add_all(const struct velo_port *port, int epoll_fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, port->wake_fd, &event) == 0
+               ? port->net->add_descriptors(port, epoll_fd)
+               : fail("epoll_ctl");
 }
 
 static int open_wake(struct velo_port *port)
@@ -40,9 +41,6 @@ int velo_port_fd(struct velo_port *port, int *fd)
     CANCEL_LATER();
     if (!port || !fd)
         return velo_fail(VELO_ERR_ARG, "port or fd is NULL");
-    if (port->net && !port->net->add_descriptors)
-        return velo_fail(VELO_ERR_STATE, "the port's network has no descriptor to wait for; "
-                                         "use the calls that wait");
     int status = port->epoll_fd >= 0 ? VELO_OK : open_wake(port);
     if (status)
         return status;
@@ -50,8 +48,8 @@ int velo_port_fd(struct velo_port *port, int *fd)
         int epoll_fd = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
         if (epoll_fd < 0)
             return fail("epoll_create1");
-        if (!add_all(port, epoll_fd)) {
-            status = fail("epoll_ctl");
+        status = add_all(port, epoll_fd);
+        if (status) {
             close(epoll_fd);
             return status;
         }
@@ -72,8 +70,7 @@ void descriptor_close(struct velo_port *port)
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     port->epoll_fd = -1;
-    if (port->wake_fd >= 0 && !port->net) {
+    if (port->wake_fd >= 0)
         close(port->wake_fd);
-        port->wake_fd = -1;
-    }
+    port->wake_fd = -1;
 }

@@ -4,9 +4,9 @@
  * @brief The network of a port, as the core sees it: one table, which lib/net plugs in.
  *
  * The core moves messages through memory and knows no network. A port that does not share memory
- * with all of its peers has a table of functions, `port->net`; the core calls them on its slow
- * paths alone. Without a table all peers share memory with the port. There are two kinds of
- * networks:
+ * with all of its peers has a network: a table of functions, `port->net`, which the core calls on
+ * its slow paths alone. A port without one has the table `no_net`, which does nothing; paths that
+ * are hot look at `port->has_net`. There are two kinds of networks:
  *
  *  - One stands **beside** memory (lib/net/carriers.c): it makes the connections for which
  *    `reaches` holds, by a segment of its own that stands in for the receiver's. All others are
@@ -36,8 +36,8 @@ struct rma_offload;
 
 /** What gives a port its network; velo_port_open() has one. */
 struct net_plug {
-    /** Set the port's map of nodes, and its `net` if it needs one, before it has a segment. A port
-     *  that is opened beside another gets the map of that one (`beside`); else NULL. */
+    /** Set the port's map of nodes, and its network if it needs one, before it has a segment. A
+     * port that is opened beside another gets the map of that one (`beside`); else NULL. */
     int (*attach)(struct velo_port *port, const struct velo_port *beside);
     /** Free the port's map. Also after attach() has failed. */
     void (*detach)(struct velo_port *port);
@@ -57,7 +57,7 @@ struct net_calls {
     /* ---- ports ---- */
 
     /** The place of this process: its node, which replaces node 0, and the contexts that it takes
-     *  where it names none: `first`, and every `step` from there on. NULL: there is no such. */
+     *  where it names none: `first`, and every `step` from there on. Else they stay as they are. */
     void (*place)(int *node, uint32_t *first, uint32_t *step);
     /** The port has its segment: let peers reach it. If this fails, nothing of it is left. */
     int (*open)(struct velo_port *port);
@@ -76,13 +76,16 @@ struct net_calls {
     /** Sleep until something may have come, or the port is woken. True: a signal handler ran. */
     bool (*sleep)(struct velo_port *port, int64_t timeout_ns);
     /** May a sender whose process is gone be taken for dead, or may something still be on its way?
-     *  NULL: it may. */
+     */
     bool (*is_settled)(const struct velo_port *port);
-    /** Add the descriptors that show that something has come to an epoll. False: errno says why.
-     *  NULL: there are none. */
-    bool (*add_descriptors)(const struct velo_port *port, int epoll_fd);
+    /** Add the descriptors that show that something has come to an epoll. VELO_ERR_SYSTEM;
+     *  VELO_ERR_STATE: there are none. */
+    int (*add_descriptors)(const struct velo_port *port, int epoll_fd);
     /** The program is about to wait for them. False: there is something to do already. */
     bool (*arm)(struct velo_port *port);
+
+    /** Does the network connect to this peer, and not memory? */
+    bool (*reaches)(const struct velo_port *port, velo_id_t peer);
 
     /* ---- connections; those behind `connect` only if it is beside memory ---- */
 
@@ -93,9 +96,7 @@ struct net_calls {
     /** Tell the receiver, after all that was sent, that the sender has left. */
     void (*disconnect)(struct velo_conn *conn);
 
-    /** Does the network connect to this peer, and not memory? */
-    bool (*reaches)(const struct velo_port *port, velo_id_t peer);
-    /** Connect to it; as velo_connect(). */
+    /** Connect to a peer that it reaches; as velo_connect(). */
     int (*connect)(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns);
     /** Take in what has come for a connection by now, such as the end of its peer. */
     void (*look)(struct velo_conn *conn);

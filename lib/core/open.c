@@ -10,6 +10,7 @@
 #include "../shm/domain.h"
 #include "../shm/wait.h"
 #include "descriptor.h"
+#include "no_net.h"
 #include "port.h"
 #include "senders.h"
 
@@ -34,8 +35,7 @@ static int create_segment(struct velo_port *port, const struct velo_port_attr *a
     uint32_t flags = port->flags | (port->fenced ? SEG_NEEDS_FENCE : 0);
     int node = attr->node;
     uint32_t first = 0, step = 1;
-    if (port->net && port->net->place)
-        port->net->place(&node, &first, &step);
+    port->net->place(&node, &first, &step);
     if (attr->vpid != VELO_VPID_ANY) {
         port->id = VELO_ID(node, attr->vpid);
         return seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
@@ -94,7 +94,7 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
         status = plug->attach(port, beside);
     if (status)
         return status;
-    bool carries_all = port_net_carries_all(port);
+    bool carries_all = port->net->carries_all;
     port->spin_max_ns = carries_all ? 0 : wait_spin_max_ns();
     port->spin_ns = port->spin_max_ns;
     port->promote = port->spin_ns > 0;
@@ -104,8 +104,8 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
     if (status)
         return status;
     port->shared = port->segment->header;
-    port->look = port->net ? &always : &port->shared->summary;
-    status = port->net ? port->net->open(port) : VELO_OK;
+    port->look = port->has_net ? &always : &port->shared->summary;
+    status = port->net->open(port);
     if (status)
         seg_retire(port->segment);
     return status;
@@ -122,6 +122,7 @@ static struct velo_port *port_new(void)
     memset(port, 0, sizeof *port);
     port->wake_fd = port->epoll_fd = -1;
     port->interrupt = &port->interrupted;
+    port->net = &no_net;
     return port;
 }
 
@@ -129,6 +130,7 @@ static struct velo_port *port_new(void)
 static int port_finish(struct velo_port *port, int status, struct velo_port **out)
 {
     if (status) {
+        descriptor_close(port);
         rx_close(port);
         if (port->segment)
             seg_put(port->segment);
@@ -187,12 +189,10 @@ int velo_port_close(struct velo_port *port)
         return VELO_OK;
     while (port->conns)
         (void)velo_disconnect(port->conns);
-    descriptor_close(port);
-    if (port->net)
-        port->net->leave(port);
+    port->net->leave(port);
     seg_retire(port->segment);
-    if (port->net)
-        port->net->close(port);
+    port->net->close(port);
+    descriptor_close(port);
     rx_close(port);
     seg_put(port->segment);
     port->plug->detach(port);

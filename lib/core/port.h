@@ -38,6 +38,7 @@ struct velo_port {
     uint64_t messages_before;    /* `messages` when none was there last; see linger(), peek(). */
     int32_t singles;             /* Waits in a row that brought one message each. */
     bool lingering;
+    bool has_net; /* `net` is another than `no_net`. */
     uint32_t polled_count;
     uint32_t deferred_count;
     uint32_t behind_count;
@@ -70,7 +71,7 @@ struct velo_port {
 
     const struct net_plug *plug;
     struct network *network;     /* The map of nodes: lib/net/network.h. */
-    const struct net_calls *net; /* NULL: all peers share memory with us. */
+    const struct net_calls *net; /* Never NULL. */
     void *net_own;               /* Of these calls. */
     int wake_fd;                 /* Rung while the port sleeps on descriptors; -1: none. */
     int epoll_fd;                /* See velo_port_fd(); -1: not asked for. */
@@ -115,26 +116,27 @@ int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_co
 /** The word in the slot of the held message. False: it has none. */
 bool port_held_word(const struct velo_port *port, uint64_t *word);
 
+/** Give a port that is being opened a network. */
+static inline void port_set_net(struct velo_port *port, const struct net_calls *net)
+{
+    port->net = net;
+    port->has_net = true;
+}
+
 /** Take in what has come over the port's network, which it has. True: something came. Out of line,
- *  so that callers only compare port->net. */
+ *  so that callers only look at port->has_net. */
 bool port_net_progress(struct velo_port *port);
 
 /** The same, if it has one. */
 hot_inline bool port_look_at_net(struct velo_port *port)
 {
-    return unlikely(port->net) && port_net_progress(port);
+    return unlikely(port->has_net) && port_net_progress(port);
 }
 
 /** Is a peer reached over a network beside memory? */
 static inline bool port_net_reaches(const struct velo_port *port, velo_id_t peer)
 {
-    return unlikely(port->net) && port->net->reaches && port->net->reaches(port, peer);
-}
-
-/** Does a network stand in place of memory? */
-static inline bool port_net_carries_all(const struct velo_port *port)
-{
-    return unlikely(port->net) && port->net->carries_all;
+    return unlikely(port->has_net) && port->net->reaches(port, peer);
 }
 
 struct velo_conn {

@@ -119,7 +119,7 @@ hot_inline struct ring_rx *next_message(struct velo_port *port)
 /* A busy ring must starve neither those that ring nor those that come over a network. */
 static __attribute__((noinline)) void look_around(struct velo_port *port, const struct ring_rx *rx)
 {
-    if (port->net) {
+    if (port->has_net) {
         CANCEL_LATER();
         port->net->ring_paused(port, rx);
     }
@@ -254,7 +254,7 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
  * handler ran. */
 static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
 {
-    if (likely(!port->net))
+    if (likely(!port->has_net))
         return wait_sleep(&port->shared->summary, 0, slice_ns);
     CANCEL_LATER();
     return port->net->sleep(port, slice_ns);
@@ -281,7 +281,7 @@ static bool fall_asleep(struct velo_port *port, enum seg_sleep how, struct ring_
 static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
 {
     struct ring_rx *rx;
-    if (!fall_asleep(port, unlikely(port->net) ? port->net->sleeps : SEG_SLEEPS_ON_WORD, &rx))
+    if (!fall_asleep(port, port->net->sleeps, &rx))
         return rx;
     if (sleep_for_message(port, slice_ns))
         order_set_flag(port->interrupt, 1);
@@ -334,7 +334,7 @@ int velo_port_arm(struct velo_port *port)
     if (!is_asleep)
         return !rx && !port->departed && take_interrupt(port) ? VELO_ERR_INTERRUPTED : VELO_AGAIN;
     /* A bit that was set before `sleeping` was seen rings nobody. */
-    if (order_peek_summary(&port->shared->summary) == 0 && (!port->net || port->net->arm(port)))
+    if (order_peek_summary(&port->shared->summary) == 0 && port->net->arm(port))
         return VELO_OK;
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return VELO_AGAIN;
@@ -634,7 +634,7 @@ static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct ve
 {
     if (port->held)
         return VELO_ERR_STATE;
-    if (unlikely(port->net))
+    if (unlikely(port->has_net))
         return peek_net(port, msg, timeout_ns);
     return peek_anywhere(port, msg, timeout_ns);
 }

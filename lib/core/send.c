@@ -150,7 +150,7 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
     ring_tx_show_counters(&conn->tx);
     bool makes_sense = take_credits(conn);
     /* A look at the network sends what it holds: not while there is room without it. */
-    if (conn->port->net && makes_sense && !has_room(conn, len_bytes)) {
+    if (conn->port->has_net && makes_sense && !has_room(conn, len_bytes)) {
         (void)port_net_progress(conn->port);
         makes_sense = take_credits(conn);
     }

@@ -269,7 +269,7 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
  * has died since. */
 static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uint64_t entry)
 {
-    return port_net_carries_all(port) && entry_state(entry) == ENTRY_READY &&
+    return port->net->carries_all && entry_state(entry) == ENTRY_READY &&
            order_flag(&seg_ring(port->segment, index)->tx_left);
 }
 
@@ -277,7 +277,7 @@ static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uin
 void rx_reap(struct velo_port *port)
 {
     CANCEL_LATER();
-    if (port->net && port->net->is_settled && !port->net->is_settled(port))
+    if (!port->net->is_settled(port))
         return;
     order_set_flag(&port->shared->reap_request, 0);
     for (uint32_t i = 0; i < port->shape.conns_max; i++) {

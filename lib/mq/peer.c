@@ -71,7 +71,7 @@ static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other 
 
 /* May the next piece of a send be copied before it is asked for? Over a transport this gains
  * nothing: the transport is slower than the copy. */
-static bool can_stage(const struct velo_mq *mq) { return !mq->port->net; }
+static bool can_stage(const struct velo_mq *mq) { return !mq->port->has_net; }
 
 uint32_t mq_peer_first_bytes(const struct velo_mq *mq)
 {

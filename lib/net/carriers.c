@@ -66,8 +66,6 @@ static void carriers_close(struct velo_port *port)
     }
     free(carriers);
     port->net_own = NULL;
-    close(port->wake_fd);
-    port->wake_fd = -1;
 }
 
 /* The carriers closed before the segment lost its name. */
@@ -145,7 +143,7 @@ static void ring_paused(struct velo_port *port, const struct ring_rx *rx)
 
 static bool arm_port(struct velo_port *port) { return carriers_arm(carriers_of(port)); }
 
-static bool add_descriptors(const struct velo_port *port, int epoll_fd)
+static int add_descriptors(const struct velo_port *port, int epoll_fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
     int error = 0;
@@ -153,7 +151,21 @@ static bool add_descriptors(const struct velo_port *port, int epoll_fd)
     for (; carrier && error == 0; carrier = carrier->next)
         error = epoll_ctl(epoll_fd, EPOLL_CTL_ADD,
                           carrier->transport->descriptor(carrier->endpoint), &event);
-    return error == 0;
+    return error ? velo_fail(VELO_ERR_SYSTEM, "epoll_ctl: %s", strerror(errno)) : VELO_OK;
+}
+
+/* ---- what a transport has no part in ---------------------------------------------------------- */
+
+static void keep_place(int *node, uint32_t *first, uint32_t *step)
+{
+    (void)node, (void)first, (void)step;
+}
+
+/* Links that are lost say so themselves; all other senders share memory with us. */
+static bool is_settled(const struct velo_port *port)
+{
+    (void)port;
+    return true;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -165,12 +177,14 @@ static bool carriers_reach(const struct velo_port *port, velo_id_t peer)
 
 const struct net_calls carriers_calls = {
     .sleeps = SEG_SLEEPS_ON_FILES,
+    .place = keep_place,
     .open = carriers_open,
     .leave = carriers_close,
     .close = nothing_left,
     .progress = carriers_progress,
     .ring_paused = ring_paused,
     .sleep = carriers_sleep,
+    .is_settled = is_settled,
     .add_descriptors = add_descriptors,
     .arm = arm_port,
     .sleep_for_room = carriers_sleep_for_room,

@@ -5,7 +5,7 @@
 
 static bool has_carriers(const struct velo_port *port)
 {
-    return port->net && !port->net->carries_all;
+    return port->has_net && !port->net->carries_all;
 }
 
 /* The port's own name, by the first of its transports that gives one. */

@@ -15,10 +15,10 @@ static int find_calls(struct velo_port *port)
     int status = VELO_OK;
     for (uint32_t i = 1; i < network->names_len && status == VELO_OK; i++) {
         const struct velo_transport *transport = transport_load(network->names[i], &status);
-        if (transport && (transport->device || !port->net))
-            port->net = transport->device ? transport->device : &carriers_calls;
+        if (transport && (transport->device || !port->has_net))
+            port_set_net(port, transport->device ? transport->device : &carriers_calls);
     }
-    if (status == VELO_OK && port_net_carries_all(port) && !network_is_uniform(network))
+    if (status == VELO_OK && port->net->carries_all && !network_is_uniform(network))
         status = velo_fail(VELO_ERR_ARG,
                            "VELO_NETWORK names a transport with a device, which has to reach all "
                            "peers of a port, also those on its own node: give NAME,own=NAME");
@@ -29,7 +29,7 @@ static int find_calls(struct velo_port *port)
 static int check_place(const struct velo_port *port)
 {
     int status = VELO_OK;
-    bool leads_there = port_net_carries_all(port) || !getenv("VELO_SIM");
+    bool leads_there = port->net->carries_all || !getenv("VELO_SIM");
     for (uint32_t i = 1; i < port->network->names_len && !leads_there && status == VELO_OK; i++) {
         const struct velo_transport *transport = transport_load(port->network->names[i], &status);
         leads_there = transport && transport->uses_node;

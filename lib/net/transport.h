@@ -49,7 +49,7 @@
 
 /** Raised with every incompatible change of this file, and of the structures that a device works on
  *  (core/net.h). */
-#define VELO_TRANSPORT_VERSION 7u
+#define VELO_TRANSPORT_VERSION 8u
 /** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */

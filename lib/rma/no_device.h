@@ -12,7 +12,7 @@ extern const struct rma_offload rma_no_device;
 /** What carries out operations of units beside this port. */
 static inline const struct rma_offload *rma_offload_of(const struct velo_port *port)
 {
-    return port->net && port->net->offload ? port->net->offload : &rma_no_device;
+    return port->net->offload ? port->net->offload : &rma_no_device;
 }
 
 #endif

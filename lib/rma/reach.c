@@ -219,8 +219,7 @@ static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
     const struct segment *segment = peer->conn->segment;
     uint64_t at = peer->table.at.arena_at;
     struct stat st;
-    if (port_net_carries_all(
-            peer->rma->port)) /* The device reaches memory that we could map, too. */
+    if (peer->rma->port->net->carries_all) /* The device reaches memory that we could map, too. */
         return false;
     if (fstat(segment->fd, &st) != 0 || (uint64_t)st.st_size <= at ||
         (uint64_t)st.st_size - at < end)
@@ -430,7 +429,7 @@ static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct 
 
 void rma_reach_probe(struct velo_rma_peer *peer)
 {
-    if (!peer->rma->may_attach || port_net_carries_all(peer->rma->port))
+    if (!peer->rma->may_attach || peer->rma->port->net->carries_all)
         return;
     const struct segment *segment = peer->conn->segment;
     const struct table_header *header = peer->table.header;

@@ -113,6 +113,26 @@ static bool is_settled(const struct velo_port *port)
     return false;
 }
 
+static int add_descriptors(const struct velo_port *port, int epoll_fd)
+{
+    (void)port, (void)epoll_fd;
+    return velo_fail(VELO_ERR_STATE, "the port's network has no descriptor to wait for; use the "
+                                     "calls that wait");
+}
+
+static bool arm(struct velo_port *port)
+{
+    (void)port;
+    return true;
+}
+
+/* All connections are made in memory: only messages go by the node. */
+static bool reaches(const struct velo_port *port, velo_id_t peer)
+{
+    (void)port, (void)peer;
+    return false;
+}
+
 /* ---- ports ----------------------------------------------------------------------------------- */
 
 static void place(int *node, uint32_t *first, uint32_t *step) { host_io->place(node, first, step); }
@@ -200,6 +220,9 @@ static const struct net_calls device_calls = {
     .ring_paused = ring_paused,
     .sleep = sleep_port,
     .is_settled = is_settled,
+    .add_descriptors = add_descriptors,
+    .arm = arm,
+    .reaches = reaches,
     .sleep_for_room = sleep_for_room,
     .disconnect = disconnect_conn,
     .takes_messages = takes_messages,
