@@ -26,8 +26,8 @@ struct carrier {
     uint32_t attended;    /* The attending thread works on it. */
     uint32_t held;        /* The transport holds frames back; see held_add(). */
     uint32_t held_is_due; /* If they are there when the thread looks next, it sends them. */
-    bool is_closing;      /* Lines that peers open are hung up. */
-    pthread_mutex_t lock; /* Of the endpoint, its lines, and the links. */
+    bool is_closing;      /* Circuits that peers open are hung up. */
+    pthread_mutex_t lock; /* Of the endpoint, its circuits, and the links. */
     struct velo_link *links;
 };
 

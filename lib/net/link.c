@@ -11,27 +11,27 @@ int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t w
                                .payload_bytes = (uint32_t)payload_bytes,
                                .word = {word0, word1},
                                .payload = payload};
-    if (!link->line)
-        return VELO_OK; /* The line is gone, and the frame with it. */
-    return link->carrier->transport->send(link->line, &frame);
+    if (!link->circuit)
+        return VELO_OK; /* The circuit is gone, and the frame with it. */
+    return link->carrier->transport->send(link->circuit, &frame);
 }
 
 void link_hang_up(struct velo_link *link)
 {
-    if (link->line)
-        link->carrier->transport->hang_up(link->line);
-    link->line = NULL;
+    if (link->circuit)
+        link->carrier->transport->hang_up(link->circuit);
+    link->circuit = NULL;
     link->state = LINK_OVER;
 }
 
-struct velo_link *link_new(struct carrier *carrier, void *line)
+struct velo_link *link_new(struct carrier *carrier, void *circuit)
 {
     struct velo_link *link = calloc(1, sizeof *link);
     if (!link)
         return NULL;
     link->carrier = carrier;
     link->room_fd = -1;
-    link->line = line;
+    link->circuit = circuit;
     link->next = carrier->links;
     carrier->links = link;
     return link;

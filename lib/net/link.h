@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file link.h
- * @brief A link, which is the library's end of a transport's line, on both sides, and the frames
+ * @brief A link, which is the library's end of a transport's circuit, on both sides, and the frames
  *        that the two exchange.
  *
  * The sender (link_out.c) fills a ring in its own memory, as it would fill one in its peer's
@@ -31,7 +31,7 @@ enum link_state {
 struct velo_link {
     struct velo_link *next;
     struct carrier *carrier;
-    void *line; /* NULL: hung up. */
+    void *circuit; /* NULL: hung up. */
     enum link_state state;
     bool is_outgoing;
     uint32_t owed; /* enum velo_frame_kind: this frame has to go before all else; 0: none. */
@@ -63,7 +63,7 @@ static inline struct velo_link *link_of(const struct velo_conn *conn) { return c
 /** VELO_AGAIN: there is no room. */
 int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t word1,
                const void *payload, size_t payload_bytes);
-struct velo_link *link_new(struct carrier *carrier, void *line);
+struct velo_link *link_new(struct carrier *carrier, void *circuit);
 void link_hang_up(struct velo_link *link);
 /** Take a link off its carrier, and free it. */
 void link_free(struct velo_link *link);

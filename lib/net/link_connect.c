@@ -19,7 +19,7 @@ static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct 
 {
     pthread_mutex_lock(&carrier->lock);
     struct velo_link *link = link_new(carrier, NULL);
-    int status = link ? carrier->transport->dial(carrier->endpoint, peer, link, &link->line)
+    int status = link ? carrier->transport->dial(carrier->endpoint, peer, link, &link->circuit)
                       : velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     if (link && status == VELO_OK) {
         link->is_outgoing = link->is_kept = true;

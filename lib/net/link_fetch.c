@@ -12,8 +12,8 @@ struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, siz
     if (!transport->expose)
         return NULL;
     pthread_mutex_lock(&link->carrier->lock);
-    if (link->line)
-        exposed = transport->expose(link->line, memory, len_bytes);
+    if (link->circuit)
+        exposed = transport->expose(link->circuit, memory, len_bytes);
     pthread_mutex_unlock(&link->carrier->lock);
     return exposed;
 }
@@ -35,8 +35,8 @@ int link_fetch(struct velo_conn *conn, void *to, size_t len_bytes, const struct 
     if (!transport->fetch)
         return velo_fail(VELO_ERR_STATE, "transport %s cannot fetch", transport->name);
     pthread_mutex_lock(&link->carrier->lock);
-    if (link->line)
-        status = transport->fetch(link->line, to, len_bytes, from, outcome);
+    if (link->circuit)
+        status = transport->fetch(link->circuit, to, len_bytes, from, outcome);
     pthread_mutex_unlock(&link->carrier->lock);
     return status;
 }

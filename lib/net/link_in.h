@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file link_in.h
- * @brief The receiver's end of a line: a place for the sender, its slots and data, credits for it.
+ * @brief The receiver's end of a circuit: a place for the sender, its slots and data, credits for
+ * it.
  *
  * All functions with the carrier's lock held.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file link_out.h
- * @brief The sender's end of a line: sending what is published, taking credits.
+ * @brief The sender's end of a circuit: sending what is published, taking credits.
  */
 #ifndef VELO_NET_LINK_OUT_H
 #define VELO_NET_LINK_OUT_H

@@ -57,10 +57,10 @@ void links_free(struct carrier *carrier)
 
 /* ---- what a transport calls ------------------------------------------------------------------ */
 
-static struct velo_link *line_rang(void *owner, void *line)
+static struct velo_link *circuit_rang(void *owner, void *circuit)
 {
     struct carrier *carrier = owner;
-    return carrier->is_closing ? NULL : link_new(carrier, line);
+    return carrier->is_closing ? NULL : link_new(carrier, circuit);
 }
 
 static void frame_came(struct velo_link *link, const struct velo_frame *frame)
@@ -75,7 +75,7 @@ static void frame_came(struct velo_link *link, const struct velo_frame *frame)
 
 static void room_came(struct velo_link *link) { link_note_pushed(link, push(link)); }
 
-static void line_lost(struct velo_link *link, int status)
+static void circuit_lost(struct velo_link *link, int status)
 {
     if (link->state == LINK_OVER)
         link_hang_up(link);
@@ -109,10 +109,10 @@ static uint32_t node_of(void *owner, velo_id_t id)
     return network_node(carrier->port->network, id);
 }
 
-const struct velo_transport_calls link_calls = {.line_rang = line_rang,
+const struct velo_transport_calls link_calls = {.circuit_rang = circuit_rang,
                                                 .frame_came = frame_came,
                                                 .room_came = room_came,
-                                                .line_lost = line_lost,
+                                                .circuit_lost = circuit_lost,
                                                 .fail = velo_fail,
                                                 .count_refused = count_refused,
                                                 .host_of = host_of,

@@ -8,8 +8,8 @@
  * loads it when a port is opened whose map of nodes names it ($VELO_NETWORK, see network.h).
  *
  * The library (links.c) does what all transports have in common: places in the receiver's table,
- * rings, credits, back-pressure, order, sleeping. A transport opens **lines**, each from one port
- * to one other, and carries **frames** over them, in both directions:
+ * rings, credits, back-pressure, order, sleeping. A transport opens **circuits**, each from one
+ * port to one other, and carries **frames** over them, in both directions:
  *
  *     kind     word[0]              word[1]            payload                    from
  *     OPEN     -                    -                  struct velo_frame_open     sender
@@ -22,15 +22,16 @@
  *     CLOSE    why: velo_status     -                  -                          receiver
  *
  * A transport keeps these promises; it is free in all else:
- *  - a frame arrives whole, once, and unchanged, or its line is lost;
+ *  - a frame arrives whole, once, and unchanged, or its circuit is lost;
  *  - of the sender's frames OPEN arrives first and LEAVE last; of the receiver's, ACCEPT first and
  *    CLOSE last; a SLOT arrives after the DATA that was sent before it. DATA may overtake DATA, and
  *    a SLOT another SLOT: positions say where they belong;
- *  - a line whose other end has died is lost, sooner or later.
+ *  - a circuit whose other end has died is lost, sooner or later.
  *
- * The library checks the content of frames. The transport vouches for the sender: see `line_rang`.
+ * The library checks the content of frames. The transport vouches for the sender: see
+ * `circuit_rang`.
  *
- * Threads: the library calls one function of an endpoint at a time, its lines' included. A
+ * Threads: the library calls one function of an endpoint at a time, its circuits' included. A
  * transport needs no locks, and calls the library only from inside progress().
  *
  * `transports/loop` is an example. A transport with hardware of its own may offer a device in place
@@ -113,7 +114,7 @@ struct velo_frame_accept {
     uint64_t data_consumed; /**< And of the first byte of data. */
 };
 
-/** The library's end of a line; opaque. */
+/** The library's end of a circuit; opaque. */
 struct velo_link;
 struct net_calls;
 
@@ -126,7 +127,7 @@ struct velo_endpoint_attr {
     const char *domain; /**< Its name. */
     bool is_shared;     /**< With the members of group `gid`; else with this user only. */
     uint32_t gid;
-    void *owner; /**< For `line_rang`. */
+    void *owner; /**< For `circuit_rang`. */
 };
 
 /** What a port shows of itself in the domain's directory. */
@@ -138,15 +139,16 @@ struct velo_port_shown {
 
 /** Functions of the library that a transport calls. */
 struct velo_transport_calls {
-    /** A peer has opened a line to this port. The link's first frame has to be OPEN. NULL: no
+    /** A peer has opened a circuit to this port. The link's first frame has to be OPEN. NULL: no
      *  memory, hang up. The transport has made sure that the peer may reach this port at all. */
-    struct velo_link *(*line_rang)(void *owner, void *line);
-    /** A frame came. The link may hang its line up in this call. */
+    struct velo_link *(*circuit_rang)(void *owner, void *circuit);
+    /** A frame came. The link may hang its circuit up in this call. */
     void (*frame_came)(struct velo_link *link, const struct velo_frame *frame);
-    /** There may be room on a line whose last send found none. The link sends in this call. */
+    /** There may be room on a circuit whose last send found none. The link sends in this call. */
     void (*room_came)(struct velo_link *link);
-    /** The line is broken: VELO_ERR_PEER_DEAD, or a status that says more. Its link hangs it up. */
-    void (*line_lost)(struct velo_link *link, int status);
+    /** The circuit is broken: VELO_ERR_PEER_DEAD, or a status that says more. Its link hangs it up.
+     */
+    void (*circuit_lost)(struct velo_link *link, int status);
     /** Keep a sentence for velo_last_error() and return the status. */
     int (*fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
     /** Count what was refused, since no correct peer sends it; `velo info` shows the count. */
@@ -166,8 +168,8 @@ struct velo_transport {
     uint32_t version;           /**< VELO_TRANSPORT_VERSION. */
     uint32_t payload_bytes_max; /**< VELO_FRAME_BYTES_MIN to VELO_FRAME_BYTES_MAX. */
     const char *name;           /**< As in its file's name. */
-    /** What it means if a line that was dialed is lost with VELO_ERR_ACCESS, and what to do: a part
-     * of a sentence, behind "port 0.1". NULL: that does not happen. */
+    /** What it means if a circuit that was dialed is lost with VELO_ERR_ACCESS, and what to do: a
+     * part of a sentence, behind "port 0.1". NULL: that does not happen. */
     const char *no_access;
     /** It carries by a node's host port: on a simulated cluster, if $VELO_SIM names one. */
     bool uses_node;
@@ -180,20 +182,20 @@ struct velo_transport {
     /** A port opens: let peers reach it. VELO_ERR_*, and the port does not open. */
     int (*open)(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
                 void **endpoint);
-    /** The port closes. All of its lines are hung up. */
+    /** The port closes. All of its circuits are hung up. */
     void (*close)(void *endpoint);
-    /** Open a line to a peer, for a link. VELO_ERR_NO_PEER: it is not there; not (yet) open. Does
-     *  not wait for the peer. */
-    int (*dial)(void *endpoint, velo_id_t peer, struct velo_link *link, void **line);
+    /** Open a circuit to a peer, for a link. VELO_ERR_NO_PEER: it is not there; not (yet) open.
+     * Does not wait for the peer. */
+    int (*dial)(void *endpoint, velo_id_t peer, struct velo_link *link, void **circuit);
     /** Send a frame. VELO_AGAIN: there is no room now, and nothing of the frame was taken. Once
      *  there may be room the descriptor shows it, and progress() calls `room_came`: nobody looks
-     *  again before. Other failures are reported by `line_lost`. */
-    int (*send)(void *line, const struct velo_frame *frame);
-    /** Nothing more is sent on a line, and all that comes is dropped. Frames that were sent still
-     *  arrive. */
-    void (*hang_up)(void *line);
-    /** Take in frames that have come: no more than some 32 of a line, so that other lines need not
-     *  wait. True if there was anything. */
+     *  again before. Other failures are reported by `circuit_lost`. */
+    int (*send)(void *circuit, const struct velo_frame *frame);
+    /** Nothing more is sent on a circuit, and all that comes is dropped. Frames that were sent
+     * still arrive. */
+    void (*hang_up)(void *circuit);
+    /** Take in frames that have come: no more than some 32 of a circuit, so that other circuits
+     * need not wait. True if there was anything. */
     bool (*progress)(void *endpoint);
     /** A descriptor that poll() shows readable as long as progress() has something to do; the same
      *  one as long as the endpoint lives. */
@@ -217,13 +219,13 @@ struct velo_transport {
 
     /* All four or none. */
 
-    /** Let the peer of a line fetch memory of this process. NULL: it cannot be done. */
-    struct velo_exposed *(*expose)(void *line, const void *memory, size_t len_bytes);
+    /** Let the peer of a circuit fetch memory of this process. NULL: it cannot be done. */
+    struct velo_exposed *(*expose)(void *circuit, const void *memory, size_t len_bytes);
     /** No longer. A fetch that is under way fails, and may take its connection along. */
     void (*conceal)(void *endpoint, struct velo_exposed *exposed);
-    /** Fetch what the peer of a line has exposed. *outcome is VELO_AGAIN until progress() has the
-     *  status. VELO_OK: it has begun; else it is not possible. */
-    int (*fetch)(void *line, void *to, size_t len_bytes, const struct velo_exposed *from,
+    /** Fetch what the peer of a circuit has exposed. *outcome is VELO_AGAIN until progress() has
+     * the status. VELO_OK: it has begun; else it is not possible. */
+    int (*fetch)(void *circuit, void *to, size_t len_bytes, const struct velo_exposed *from,
                  int *outcome);
     /** Nothing is written to a fetch's memory, or outcome, any more. */
     void (*forget)(void *endpoint, const int *outcome);

@@ -46,7 +46,7 @@ static uint16_t say_open(const struct stranger *s, struct velo_port *port, uint1
 {
     const struct velo_frame_open open = {
         .spec_hash = VELO_SPEC_HASH, .source = source, .generation = generation};
-    const struct wire_envelope envelope = {.line = 0,
+    const struct wire_envelope envelope = {.circuit = 0,
                                            .use = 1,
                                            .payload_bytes = sizeof open,
                                            .kind = VELO_FRAME_OPEN,

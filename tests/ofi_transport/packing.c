@@ -57,31 +57,31 @@ struct scene {
     struct endpoint endpoint;
     struct conn conn, *conns[1];
     struct packet packets[TX_PACKETS];
-    struct line *line;
+    struct circuit *circuit;
 };
 
 static void scene_open(struct scene *scene)
 {
     memset(scene, 0, sizeof *scene);
     scene->conns[0] = &scene->conn;
-    scene->endpoint = (struct endpoint){.base = {.calls = &calls, .line_use = &packet_lines},
+    scene->endpoint = (struct endpoint){.base = {.calls = &calls, .circuit_use = &packet_circuits},
                                         .conns = scene->conns,
                                         .conns_len = 1};
     scene->conn =
         (struct conn){.endpoint = &scene->endpoint, .state = CONN_OPEN, .peer = PEER, .address = 7};
-    scene->conn.lines = (struct lines){.endpoint = &scene->endpoint.base, .peer = PEER};
+    scene->conn.circuits = (struct circuits){.endpoint = &scene->endpoint.base, .peer = PEER};
     for (uint32_t i = 0; i < TX_PACKETS; i++) {
         scene->packets[i] = (struct packet){
             .use = PACKET_TX, .conn = &scene->conn, .next = scene->conn.free, .data = memory[i]};
         scene->conn.free = &scene->packets[i];
     }
-    void *line;
-    CHECK_OK(line_dial(&scene->conn.lines, NULL, &line));
-    scene->line = line;
+    void *circuit;
+    CHECK_OK(circuit_dial(&scene->conn.circuits, NULL, &circuit));
+    scene->circuit = circuit;
     packets = 0;
 }
 
-static void scene_close(struct scene *scene) { lines_free(&scene->conn.lines); }
+static void scene_close(struct scene *scene) { circuits_free(&scene->conn.circuits); }
 
 /* The program sends; as the library does it. True: it is held back. */
 static bool send_message(struct scene *scene)
@@ -89,7 +89,7 @@ static bool send_message(struct scene *scene)
     const uint64_t word = 1;
     const struct velo_frame slot = {
         .kind = VELO_FRAME_SLOT, .payload_bytes = sizeof word, .payload = &word};
-    CHECK_OK(packet_add(scene->line, &slot));
+    CHECK_OK(packet_add(scene->circuit, &slot));
     return packets_hold(&scene->endpoint);
 }
 
@@ -130,7 +130,7 @@ TEST(an_answer_leaves_at_once_and_takes_along_what_was_held)
 static void give_credit(struct scene *scene, uint64_t slots)
 {
     const struct velo_frame credit = {.kind = VELO_FRAME_CREDIT, .word = {slots, 0}};
-    CHECK_OK(packet_add(scene->line, &credit));
+    CHECK_OK(packet_add(scene->circuit, &credit));
 }
 
 static void accept_line(struct scene *scene)
@@ -138,7 +138,7 @@ static void accept_line(struct scene *scene)
     const struct velo_frame_accept accept = {.depth_slots = 256, .data_bytes = 65536};
     const struct velo_frame frame = {
         .kind = VELO_FRAME_ACCEPT, .payload_bytes = sizeof accept, .payload = &accept};
-    CHECK_OK(packet_add(scene->line, &frame));
+    CHECK_OK(packet_add(scene->circuit, &frame));
     packets_flush(&scene->endpoint, false);
     packets = 0;
 }

@@ -39,7 +39,8 @@ TEST(settings_that_make_no_sense_are_refused_with_a_sentence)
     }
 }
 
-/* OPEN, ACCEPT, and a SLOT for each message: the line is lost when this side has taken in ten. */
+/* OPEN, ACCEPT, and a SLOT for each message: the circuit is lost when this side has taken in ten.
+ */
 TEST(a_line_is_lost_after_so_many_frames)
 {
     int status = VELO_OK;

@@ -4,16 +4,15 @@
  * @brief The structures of the transport, and what its files offer each other.
  *
  * An **endpoint** is a port's: one context of the node. It has a **connection** to each peer that
- * either side has dialed; all lines between the two ports share it. A connection is greeted
- * (greeting.c), carries frames (frame.c) of its lines (lines.h), and is lost or closed (conn.c).
- * This "line" is the library's (transport.h); a message of the hardware is a *store* here, where
- * the two could be taken for each other.
+ * either side has dialed; all circuits between the two ports share it. A connection is greeted
+ * (greeting.c), carries frames (frame.c) of its circuits (circuits.h), and is lost or closed
+ * (conn.c). A **line** is a message of the hardware.
  */
 #ifndef VELO_CARD_CARD_H
 #define VELO_CARD_CARD_H
 
+#include "../common/circuits.h"
 #include "../common/endpoint.h"
-#include "../common/lines.h"
 #include "../common/patience.h"
 #include "../nic/host_io.h"
 #include "../nic/recombine.h"
@@ -76,12 +75,12 @@ struct conn {
     _Alignas(8) char in[WIRE_FRAME_BYTES];
     uint32_t in_len, in_bytes; /* Bytes that have come; of the frame, 0: none has begun. */
 
-    struct lines lines;
+    struct circuits circuits;
 };
 
-static inline struct conn *conn_of_lines(const struct lines *lines)
+static inline struct conn *conn_of_circuits(const struct circuits *circuits)
 {
-    return (struct conn *)((uintptr_t)lines - offsetof(struct conn, lines));
+    return (struct conn *)((uintptr_t)circuits - offsetof(struct conn, circuits));
 }
 
 /** A connection that ended. Its peer may go on sending until it knows, so its slots stay its own
@@ -165,7 +164,7 @@ int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct
 /** The connection to a peer; NULL: there is none. */
 struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer);
 struct conn *conn_at(const struct endpoint *endpoint, uint16_t address);
-/** It is over; its lines are lost. `is_settled`: the peer sends nothing more. */
+/** It is over; its circuits are lost. `is_settled`: the peer sends nothing more. */
 void conn_end(struct conn *conn, int status, bool is_settled);
 /** Was there a connection with that context a while ago? */
 bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t context_generation);
@@ -175,9 +174,9 @@ void conn_free(struct conn *conn);
 
 /* ---- frame.c ---- */
 
-extern const struct lines_use frame_lines;
+extern const struct circuits_use frame_circuits;
 /** Send a frame. VELO_AGAIN: no room. */
-int frame_send(struct line *line, const struct velo_frame *frame);
+int frame_send(struct circuit *circuit, const struct velo_frame *frame);
 /** May there be room for a frame? */
 bool frame_has_room(const struct conn *conn);
 /** Send what is left of a frame. False: not all of it has gone. */
@@ -197,9 +196,10 @@ void silence_tick(struct endpoint *endpoint);
 /* ---- fetch.c: reading a peer's memory ---- */
 
 /** As the functions of the transport. */
-struct velo_exposed *fetch_expose(const struct line *line, const void *memory, size_t len_bytes);
+struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *memory,
+                                  size_t len_bytes);
 void fetch_conceal(const struct endpoint *endpoint, struct velo_exposed *shown);
-int fetch_begin(const struct line *line, void *to, size_t len_bytes,
+int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
                 const struct velo_exposed *from, int *outcome);
 void fetch_forget(struct endpoint *endpoint, const int *outcome);
 /** Take in what the node notifies. True: there was anything. */

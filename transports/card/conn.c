@@ -39,7 +39,7 @@ int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct
     conn->address = address;
     conn->window_in = window;
     endpoint->slots -= window + SPARE;
-    lines_init(&conn->lines, &endpoint->base, peer);
+    circuits_init(&conn->circuits, &endpoint->base, peer);
     conn->next = endpoint->conns;
     endpoint->conns = conn;
     *out = conn;
@@ -94,7 +94,7 @@ void conn_end(struct conn *conn, int status, bool is_settled)
         keep_former(conn, is_settled ? 0 : slots);
     conn->next = endpoint->over;
     endpoint->over = conn;
-    lines_lose(&conn->lines, status);
+    circuits_lose(&conn->circuits, status);
 }
 
 bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t context_generation)
@@ -108,7 +108,7 @@ bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t con
 
 void conn_free(struct conn *conn)
 {
-    lines_free(&conn->lines);
+    circuits_free(&conn->circuits);
     free(conn);
 }
 

@@ -72,10 +72,10 @@ static void push(struct endpoint *endpoint)
             (void)frame_push(conn);
         if (conn->owes_ack)
             frame_acknowledge(conn);
-        if (conn->lines.owed_gone)
-            lines_push(&conn->lines);
-        if (conn->lines.full && frame_has_room(conn))
-            lines_tell_room(&conn->lines);
+        if (conn->circuits.owed_gone)
+            circuits_push(&conn->circuits);
+        if (conn->circuits.full && frame_has_room(conn))
+            circuits_tell_room(&conn->circuits);
     }
     fetches_push(endpoint);
 }
@@ -110,7 +110,7 @@ static bool card_arm(void *self)
     return host_io->arm(&endpoint->context);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- circuits ----------------------------------------------------------------------------------- */
 
 /* To the own port the sequence is one for both sides, and nobody greets. */
 static void open_to_self(struct conn *conn)
@@ -167,12 +167,15 @@ static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **
 {
     struct conn *conn;
     int status = reach(self, peer, &conn);
-    return status ? status : line_dial(&conn->lines, link, out);
+    return status ? status : circuit_dial(&conn->circuits, link, out);
 }
 
-static int card_send(void *self, const struct velo_frame *frame) { return line_send(self, frame); }
+static int card_send(void *self, const struct velo_frame *frame)
+{
+    return circuit_send(self, frame);
+}
 
-static void card_hang_up(void *self) { line_hang_up(self); }
+static void card_hang_up(void *self) { circuit_hang_up(self); }
 
 static size_t card_own_name(void *self, char *name) { return names_own(self, name); }
 
@@ -203,7 +206,7 @@ static bool has_left(struct conn *conn)
 {
     if (conn->state != CONN_OPEN || conn->is_self)
         return true;
-    if (!conn->is_leaving && conn->lines.owed_gone == 0)
+    if (!conn->is_leaving && conn->circuits.owed_gone == 0)
         conn->is_leaving = frame_mark(conn, WIRE_BYE);
     return conn->is_leaving && conn->acked == conn->sent;
 }
@@ -254,7 +257,7 @@ static int open_context(struct endpoint *endpoint)
 static int card_open(const struct velo_endpoint_attr *attr,
                      const struct velo_transport_calls *calls, void **out)
 {
-    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls, &frame_lines);
+    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls, &frame_circuits);
     if (!endpoint)
         return VELO_ERR_NO_MEMORY;
     host_fail = calls->fail;

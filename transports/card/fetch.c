@@ -55,9 +55,10 @@ static bool enter(const struct endpoint *endpoint, const void *memory, size_t le
 }
 
 /* A node has a table of pages for contexts that have a queue. */
-struct velo_exposed *fetch_expose(const struct line *line, const void *memory, size_t len_bytes)
+struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *memory,
+                                  size_t len_bytes)
 {
-    const struct conn *conn = conn_of_lines(line->lines);
+    const struct conn *conn = conn_of_circuits(circuit->circuits);
     struct endpoint *endpoint = conn->endpoint;
     bool is_possible = conn->state == CONN_OPEN && !conn->is_self &&
                        !endpoint->base.attr.is_shared &&
@@ -154,10 +155,10 @@ void fetches_push(struct endpoint *endpoint)
                 return;
 }
 
-int fetch_begin(const struct line *line, void *to, size_t len_bytes,
+int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
                 const struct velo_exposed *from, int *outcome)
 {
-    struct conn *conn = conn_of_lines(line->lines);
+    struct conn *conn = conn_of_circuits(circuit->circuits);
     struct endpoint *endpoint = conn->endpoint;
     if (conn->state != CONN_OPEN || conn->is_self)
         return VELO_ERR_PEER_DEAD;

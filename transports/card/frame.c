@@ -50,9 +50,9 @@ bool frame_has_room(const struct conn *conn)
     return conn->state == CONN_OPEN && !conn->is_leaving && conn->out_len == 0 && credit(conn) > 0;
 }
 
-int frame_send(struct line *line, const struct velo_frame *frame)
+int frame_send(struct circuit *circuit, const struct velo_frame *frame)
 {
-    struct conn *conn = conn_of_lines(line->lines);
+    struct conn *conn = conn_of_circuits(circuit->circuits);
     char bytes[WIRE_FRAME_BYTES];
     if (conn->state == CONN_OVER)
         return VELO_OK; /* The library hears of that. */
@@ -62,7 +62,7 @@ int frame_send(struct line *line, const struct velo_frame *frame)
     if ((len_bytes + WIRE_BYTES - 1) / WIRE_BYTES > credit(conn))
         return VELO_AGAIN;
     host_io->work(HOST_CALL);
-    (void)line_put_frame(line, frame, bytes);
+    (void)circuit_put_frame(circuit, frame, bytes);
     for (uint32_t at = 0; at < len_bytes; at += WIRE_BYTES) {
         uint32_t piece = len_bytes - at < WIRE_BYTES ? len_bytes - at : WIRE_BYTES;
         memcpy(conn->out[conn->out_len] + 2, bytes + at, piece);
@@ -72,10 +72,13 @@ int frame_send(struct line *line, const struct velo_frame *frame)
     return VELO_OK;
 }
 
-static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
+static bool is_open(const struct circuits *circuits)
+{
+    return conn_of_circuits(circuits)->state == CONN_OPEN;
+}
 
-const struct lines_use frame_lines = {
-    .line_bytes = sizeof(struct line), .is_open = is_open, .send = frame_send};
+const struct circuits_use frame_circuits = {
+    .circuit_bytes = sizeof(struct circuit), .is_open = is_open, .send = frame_send};
 
 bool frame_mark(struct conn *conn, enum wire_kind kind)
 {
@@ -104,7 +107,7 @@ static void end_frame(struct conn *conn)
     const struct velo_frame frame = wire_frame(envelope);
     conn->in_len = conn->in_bytes = 0;
     /* The hardware says which context the sender is. */
-    if (!lines_take(&conn->lines, conn->generation, envelope, &frame))
+    if (!circuits_take(&conn->circuits, conn->generation, envelope, &frame))
         endpoint_refuse(&conn->endpoint->base);
 }
 

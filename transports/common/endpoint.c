@@ -14,7 +14,7 @@
 #define LEAVE_NS NS_PER_S
 
 void *endpoint_new(size_t len_bytes, const struct velo_endpoint_attr *attr,
-                   const struct velo_transport_calls *calls, const struct lines_use *line_use)
+                   const struct velo_transport_calls *calls, const struct circuits_use *circuit_use)
 {
     struct endpoint_base *base = calloc(1, len_bytes);
     if (!base) {
@@ -23,7 +23,7 @@ void *endpoint_new(size_t len_bytes, const struct velo_endpoint_attr *attr,
     }
     base->calls = calls;
     base->attr = *attr;
-    base->line_use = line_use;
+    base->circuit_use = circuit_use;
     base->epoll = base->timer.fd = -1;
     return base;
 }

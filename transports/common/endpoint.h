@@ -13,13 +13,14 @@
 /** A frame that the network did not take is offered again after this time. */
 #define OWING_NS (1 * NS_PER_MS)
 
-struct lines_use;
+struct circuits_use;
 
 struct endpoint_base {
     struct port port; /* First. */
     const struct velo_transport_calls *calls;
     struct velo_endpoint_attr attr;
-    const struct lines_use *line_use; /* What lines of its connections need of the transport. */
+    const struct circuits_use
+        *circuit_use; /* What circuits of its connections need of the transport. */
     /* In the child of a fork: close what else the endpoint has. NULL: there is nothing. */
     void (*forget)(const struct endpoint_base *base);
     int epoll;
@@ -31,7 +32,8 @@ struct endpoint_base {
 /** A new endpoint of this size, in which all else is zero. NULL: out of memory, and `fail` has said
  *  so. */
 void *endpoint_new(size_t len_bytes, const struct velo_endpoint_attr *attr,
-                   const struct velo_transport_calls *calls, const struct lines_use *line_use);
+                   const struct velo_transport_calls *calls,
+                   const struct circuits_use *circuit_use);
 /** Open the epoll that the library waits for: of the timer, and of `file` unless that is -1. */
 int endpoint_open_files(struct endpoint_base *base, int file, const char *transport);
 void endpoint_close_files(struct endpoint_base *base);

@@ -13,8 +13,8 @@
 #include "../../lib/net/transport.h"
 
 struct wire_envelope {
-    uint16_t line; /* Its number at the side that dialed... */
-    uint16_t use;  /* ...and how often that number was used before. */
+    uint16_t circuit; /* Its number at the side that dialed... */
+    uint16_t use;     /* ...and how often that number was used before. */
     uint16_t payload_bytes;
     uint8_t kind; /* enum velo_frame_kind, or WIRE_GONE. */
     uint8_t from_dialer;

@@ -2,11 +2,11 @@
 /*
  * A transport for tests, over another one: it makes that as bad as transport.h allows (settings.h).
  * It stands between the library and the other transport, and is to each of them what the other is:
- * the library's links are lines to this one's lines, and those are links to the lines below. So
- * neither the library nor a transport has anything for tests in it.
+ * the library's links are circuits to this one's circuits, and those are links to the circuits
+ * below. So neither the library nor a transport has anything for tests in it.
  *
- * Each frame that comes passes the queue of its line. What goes out is not delayed, but may find no
- * room.
+ * Each frame that comes passes the queue of its circuit. What goes out is not delayed, but may find
+ * no room.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,11 +25,11 @@
 
 #define FRAMES_PER_LOOK 32u
 
-struct line {
-    struct line *next; /* Of the endpoint's. */
+struct circuit {
+    struct circuit *next; /* Of the endpoint's. */
     struct endpoint *endpoint;
-    struct velo_link *link; /* NULL: the library has hung up, and the line is to be freed. */
-    void *below;            /* The line of the transport below; NULL: it is hung up. */
+    struct velo_link *link; /* NULL: the library has hung up, and the circuit is to be freed. */
+    void *below;            /* The circuit of the transport below; NULL: it is hung up. */
     int lost;               /* The status with which that was lost; 0: it was not. */
     bool is_full;           /* A send was told that there is no room, although there was. */
     uint32_t sends, frames;
@@ -44,49 +44,50 @@ struct endpoint {
     int epoll;
     int waiting; /* Readable while there is something to do that the descriptor below does not show.
                   */
-    struct line *lines;
+    struct circuit *circuits;
 };
 
 static struct settings settings;
 static const struct velo_transport *below; /* NULL: it cannot be had, */
 static char why_not[512];                  /* for this reason. */
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- circuits ----------------------------------------------------------------------------------- */
 
-static struct line *line_new(struct endpoint *endpoint, struct velo_link *link, void *line_below)
+static struct circuit *circuit_new(struct endpoint *endpoint, struct velo_link *link,
+                                   void *circuit_below)
 {
-    struct line *line = calloc(1, sizeof *line);
-    if (!line)
+    struct circuit *circuit = calloc(1, sizeof *circuit);
+    if (!circuit)
         return NULL;
-    line->endpoint = endpoint;
-    line->link = link;
-    line->below = line_below;
-    line->next = endpoint->lines;
-    endpoint->lines = line;
-    return line;
+    circuit->endpoint = endpoint;
+    circuit->link = link;
+    circuit->below = circuit_below;
+    circuit->next = endpoint->circuits;
+    endpoint->circuits = circuit;
+    return circuit;
 }
 
-/* Free the lines that the library has hung up. */
+/* Free the circuits that the library has hung up. */
 static void sweep(struct endpoint *endpoint)
 {
-    struct line **at = &endpoint->lines;
+    struct circuit **at = &endpoint->circuits;
     while (*at) {
-        struct line *line = *at;
-        if (line->link) {
-            at = &line->next;
+        struct circuit *circuit = *at;
+        if (circuit->link) {
+            at = &circuit->next;
             continue;
         }
-        *at = line->next;
-        queue_clear(&line->queue);
-        free(line);
+        *at = circuit->next;
+        queue_clear(&circuit->queue);
+        free(circuit);
     }
 }
 
-static void hang_up_below(struct line *line)
+static void hang_up_below(struct circuit *circuit)
 {
-    if (line->below)
-        below->hang_up(line->below);
-    line->below = NULL;
+    if (circuit->below)
+        below->hang_up(circuit->below);
+    circuit->below = NULL;
 }
 
 /* End the next wait. */
@@ -98,40 +99,40 @@ static void show_waiting(const struct endpoint *endpoint)
 
 /* ---- what the transport below calls ---------------------------------------------------------- */
 
-/* It was told of lines as of links. */
-static struct line *line_of(struct velo_link *link) { return (struct line *)link; }
+/* It was told of circuits as of links. */
+static struct circuit *circuit_of(struct velo_link *link) { return (struct circuit *)link; }
 
-static struct velo_link *rang(void *owner, void *line_below)
+static struct velo_link *rang(void *owner, void *circuit_below)
 {
     struct endpoint *endpoint = owner;
-    struct line *line = line_new(endpoint, NULL, line_below);
-    if (line)
-        line->link = endpoint->calls->line_rang(endpoint->owner, line);
+    struct circuit *circuit = circuit_new(endpoint, NULL, circuit_below);
+    if (circuit)
+        circuit->link = endpoint->calls->circuit_rang(endpoint->owner, circuit);
     /* Without a link the next sweep frees it. */
-    return line && line->link ? (struct velo_link *)line : NULL;
+    return circuit && circuit->link ? (struct velo_link *)circuit : NULL;
 }
 
-static void lose(struct line *line, int status)
+static void lose(struct circuit *circuit, int status)
 {
-    line->lost = status;
-    hang_up_below(line);
+    circuit->lost = status;
+    hang_up_below(circuit);
 }
 
 static void came(struct velo_link *link, const struct velo_frame *frame)
 {
-    struct line *line = line_of(link);
-    if (!queue_add(&line->queue, &settings, frame))
-        lose(line, VELO_ERR_NO_MEMORY);
+    struct circuit *circuit = circuit_of(link);
+    if (!queue_add(&circuit->queue, &settings, frame))
+        lose(circuit, VELO_ERR_NO_MEMORY);
 }
 
 static void room(struct velo_link *link)
 {
-    const struct line *line = line_of(link);
-    if (line->link)
-        line->endpoint->calls->room_came(line->link);
+    const struct circuit *circuit = circuit_of(link);
+    if (circuit->link)
+        circuit->endpoint->calls->room_came(circuit->link);
 }
 
-static void lost(struct velo_link *link, int status) { lose(line_of(link), status); }
+static void lost(struct velo_link *link, int status) { lose(circuit_of(link), status); }
 
 static void count_refused(void *owner, uint64_t count)
 {
@@ -159,35 +160,35 @@ static uint32_t node_of(void *owner, velo_id_t id)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Hand the frames of a line to the library. True: there were any. */
-static bool deliver(struct line *line)
+/* Hand the frames of a circuit to the library. True: there were any. */
+static bool deliver(struct circuit *circuit)
 {
     uint32_t most = settings.partial ? settings.partial : FRAMES_PER_LOOK;
     uint32_t taken = 0;
-    for (; taken < most && line->link; taken++) {
-        struct kept *kept = queue_take(&line->queue, &settings);
+    for (; taken < most && circuit->link; taken++) {
+        struct kept *kept = queue_take(&circuit->queue, &settings);
         if (!kept)
             break;
-        line->endpoint->calls->frame_came(line->link, &kept->frame);
+        circuit->endpoint->calls->frame_came(circuit->link, &kept->frame);
         free(kept);
-        if (settings.die && ++line->frames >= settings.die) {
-            lose(line, VELO_ERR_PEER_DEAD);
-            queue_clear(&line->queue);
+        if (settings.die && ++circuit->frames >= settings.die) {
+            lose(circuit, VELO_ERR_PEER_DEAD);
+            queue_clear(&circuit->queue);
         }
     }
     return taken > 0;
 }
 
 /* True: there was anything. */
-static bool look_at(struct line *line)
+static bool look_at(struct circuit *circuit)
 {
-    const struct velo_transport_calls *calls = line->endpoint->calls;
-    bool any = deliver(line);
-    if (line->link && line->lost && line->queue.len == 0)
-        calls->line_lost(line->link, line->lost);
-    if (line->link && line->is_full) {
-        line->is_full = false;
-        calls->room_came(line->link);
+    const struct velo_transport_calls *calls = circuit->endpoint->calls;
+    bool any = deliver(circuit);
+    if (circuit->link && circuit->lost && circuit->queue.len == 0)
+        calls->circuit_lost(circuit->link, circuit->lost);
+    if (circuit->link && circuit->is_full) {
+        circuit->is_full = false;
+        calls->room_came(circuit->link);
     }
     return any;
 }
@@ -199,11 +200,12 @@ static bool faults_progress(void *self)
     bool is_waiting = false;
     (void)!read(endpoint->waiting, &count, sizeof count);
     bool any = below->progress(endpoint->below);
-    for (struct line *line = endpoint->lines; line; line = line->next)
-        any |= look_at(line);
+    for (struct circuit *circuit = endpoint->circuits; circuit; circuit = circuit->next)
+        any |= look_at(circuit);
     sweep(endpoint);
-    for (const struct line *line = endpoint->lines; line && !is_waiting; line = line->next)
-        is_waiting = line->queue.len > 0 || line->is_full || line->lost;
+    for (const struct circuit *circuit = endpoint->circuits; circuit && !is_waiting;
+         circuit = circuit->next)
+        is_waiting = circuit->queue.len > 0 || circuit->is_full || circuit->lost;
     if (is_waiting)
         show_waiting(endpoint);
     return any;
@@ -217,49 +219,49 @@ static bool faults_arm(void *self) { return below->arm(((const struct endpoint *
 
 static void faults_finish(void *self) { below->finish(((const struct endpoint *)self)->below); }
 
-/* ---- what the library does with lines -------------------------------------------------------- */
+/* ---- what the library does with circuits -------------------------------------------------------- */
 
 static int faults_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
 {
     struct endpoint *endpoint = self;
-    struct line *line = line_new(endpoint, link, NULL);
-    if (!line)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a line");
-    int status = below->dial(endpoint->below, peer, (struct velo_link *)line, &line->below);
+    struct circuit *circuit = circuit_new(endpoint, link, NULL);
+    if (!circuit)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a circuit");
+    int status = below->dial(endpoint->below, peer, (struct velo_link *)circuit, &circuit->below);
     if (status) {
-        line->link = NULL;
+        circuit->link = NULL;
         sweep(endpoint);
         return status;
     }
-    *out = line;
+    *out = circuit;
     return VELO_OK;
 }
 
 static int faults_send(void *self, const struct velo_frame *frame)
 {
-    struct line *line = self;
-    uint32_t sends = ++line->sends;
-    if (!line->below)
-        return VELO_OK; /* The library hears that the line is lost. */
+    struct circuit *circuit = self;
+    uint32_t sends = ++circuit->sends;
+    if (!circuit->below)
+        return VELO_OK; /* The library hears that the circuit is lost. */
     if (sends > settings.full && (!settings.partial || sends % settings.partial != 0))
-        return below->send(line->below, frame);
-    line->is_full = true;
-    show_waiting(line->endpoint);
+        return below->send(circuit->below, frame);
+    circuit->is_full = true;
+    show_waiting(circuit->endpoint);
     return VELO_AGAIN;
 }
 
 static void faults_hang_up(void *self)
 {
-    struct line *line = self;
-    line->link = NULL;
-    queue_clear(&line->queue);
-    hang_up_below(line);
+    struct circuit *circuit = self;
+    circuit->link = NULL;
+    queue_clear(&circuit->queue);
+    hang_up_below(circuit);
 }
 
 static struct velo_exposed *faults_expose(void *self, const void *memory, size_t len_bytes)
 {
-    const struct line *line = self;
-    return line->below ? below->expose(line->below, memory, len_bytes) : NULL;
+    const struct circuit *circuit = self;
+    return circuit->below ? below->expose(circuit->below, memory, len_bytes) : NULL;
 }
 
 static void faults_conceal(void *self, struct velo_exposed *exposed)
@@ -270,9 +272,9 @@ static void faults_conceal(void *self, struct velo_exposed *exposed)
 static int faults_fetch(void *self, void *to, size_t len_bytes, const struct velo_exposed *from,
                         int *outcome)
 {
-    const struct line *line = self;
-    return line->below ? below->fetch(line->below, to, len_bytes, from, outcome)
-                       : VELO_ERR_PEER_DEAD;
+    const struct circuit *circuit = self;
+    return circuit->below ? below->fetch(circuit->below, to, len_bytes, from, outcome)
+                          : VELO_ERR_PEER_DEAD;
 }
 
 static void faults_forget(void *self, const int *outcome)
@@ -299,8 +301,8 @@ static void faults_close(void *self)
     struct endpoint *endpoint = self;
     if (endpoint->below)
         below->close(endpoint->below);
-    for (struct line *line = endpoint->lines; line; line = line->next)
-        line->link = NULL;
+    for (struct circuit *circuit = endpoint->circuits; circuit; circuit = circuit->next)
+        circuit->link = NULL;
     sweep(endpoint);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
@@ -331,10 +333,10 @@ static int faults_open(const struct velo_endpoint_attr *attr,
     if (!endpoint)
         return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
     *endpoint = (struct endpoint){.calls = calls,
-                                  .own_calls = {.line_rang = rang,
+                                  .own_calls = {.circuit_rang = rang,
                                                 .frame_came = came,
                                                 .room_came = room,
-                                                .line_lost = lost,
+                                                .circuit_lost = lost,
                                                 .fail = calls->fail,
                                                 .count_refused = count_refused,
                                                 .host_of = host_of,

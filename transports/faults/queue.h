@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file queue.h @brief Frames of a line that have come, and that the library has not had yet. */
+/** @file queue.h @brief Frames of a circuit that have come, and that the library has not had yet.
+ */
 #ifndef VELO_FAULTS_QUEUE_H
 #define VELO_FAULTS_QUEUE_H
 

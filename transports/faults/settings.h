@@ -6,10 +6,10 @@
  *     over=NAME    the transport that carries the frames; this one has to be set
  *     payload=N    most bytes of a frame: long messages come in many pieces
  *     delay_us=N   a frame is taken in so much later
- *     partial=N    a look takes in N frames of a line at most; each Nth send finds no room
- *     full=N       the first N sends of a line find no room
+ *     partial=N    a look takes in N frames of a circuit at most; each Nth send finds no room
+ *     full=N       the first N sends of a circuit find no room
  *     reorder=N    one of up to N frames that have come goes first, at random, where it may
- *     die=N        a line is lost after N frames
+ *     die=N        a circuit is lost after N frames
  *     seed=N       the seed of all that is random
  */
 #ifndef VELO_FAULTS_SETTINGS_H

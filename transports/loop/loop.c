@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A transport for tests, and an example for those who want to write one: it connects ports of one
- * machine by sockets. A line is one socket of a connected pair; each frame is one packet of it. An
- * endpoint listens under a name that the kernel keeps as long as its process lives, so nothing is
- * left behind.
+ * machine by sockets. A circuit is one socket of a connected pair; each frame is one packet of it.
+ * An endpoint listens under a name that the kernel keeps as long as its process lives, so nothing
+ * is left behind.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -32,12 +32,12 @@ struct packet {
     char payload[VELO_FRAME_BYTES_MAX];
 };
 
-struct line {
-    struct line *next;
+struct circuit {
+    struct circuit *next;
     struct endpoint *endpoint;
     struct velo_link *link;
     int fd;
-    bool is_hung_up; /* By the library: the line is freed after the look that is under way. */
+    bool is_hung_up; /* By the library: the circuit is freed after the look that is under way. */
     bool is_full;    /* The last send found no room. */
 };
 
@@ -47,8 +47,8 @@ struct endpoint {
     struct velo_endpoint_attr attr;
     int listener;
     int epoll;
-    struct line *lines;
-    uint32_t hung_up; /* Lines that are to be freed. */
+    struct circuit *circuits;
+    uint32_t hung_up; /* Circuits that are to be freed. */
 };
 
 static struct endpoint *endpoints;
@@ -79,53 +79,54 @@ static bool is_one_of_us(const struct velo_endpoint_attr *attr, int fd)
     return peer.uid == geteuid() || (attr->is_shared && peer.gid == attr->gid);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- circuits ----------------------------------------------------------------------------------- */
 
-static struct line *new_line(struct endpoint *endpoint, int fd)
+static struct circuit *new_circuit(struct endpoint *endpoint, int fd)
 {
-    struct line *line = calloc(1, sizeof *line);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = line};
-    if (!line || epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-        free(line);
+    struct circuit *circuit = calloc(1, sizeof *circuit);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = circuit};
+    if (!circuit || epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+        free(circuit);
         close(fd);
         return NULL;
     }
-    line->endpoint = endpoint;
-    line->fd = fd;
-    line->next = endpoint->lines;
-    endpoint->lines = line;
-    return line;
+    circuit->endpoint = endpoint;
+    circuit->fd = fd;
+    circuit->next = endpoint->circuits;
+    endpoint->circuits = circuit;
+    return circuit;
 }
 
-/* While a line is full, its socket also ends a wait when it can be written to. */
-static void set_full(struct line *line, bool is_full)
+/* While a circuit is full, its socket also ends a wait when it can be written to. */
+static void set_full(struct circuit *circuit, bool is_full)
 {
-    struct epoll_event event = {.events = is_full ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = line};
-    if (line->is_full != is_full)
-        (void)epoll_ctl(line->endpoint->epoll, EPOLL_CTL_MOD, line->fd, &event);
-    line->is_full = is_full;
+    struct epoll_event event = {.events = is_full ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                                .data.ptr = circuit};
+    if (circuit->is_full != is_full)
+        (void)epoll_ctl(circuit->endpoint->epoll, EPOLL_CTL_MOD, circuit->fd, &event);
+    circuit->is_full = is_full;
 }
 
 /* A child that was just forked may have the socket, too: epoll would go on reporting it. */
-static void close_line(struct line *line)
+static void close_circuit(struct circuit *circuit)
 {
-    if (line->fd < 0)
+    if (circuit->fd < 0)
         return;
-    (void)epoll_ctl(line->endpoint->epoll, EPOLL_CTL_DEL, line->fd, NULL);
+    (void)epoll_ctl(circuit->endpoint->epoll, EPOLL_CTL_DEL, circuit->fd, NULL);
     /* The other end reads what was sent, then the end. */
-    (void)shutdown(line->fd, SHUT_RDWR);
-    close(line->fd);
-    line->fd = -1;
+    (void)shutdown(circuit->fd, SHUT_RDWR);
+    close(circuit->fd);
+    circuit->fd = -1;
 }
 
-static void free_line(struct line *line)
+static void free_circuit(struct circuit *circuit)
 {
-    struct line **at = &line->endpoint->lines;
-    while (*at != line)
+    struct circuit **at = &circuit->endpoint->circuits;
+    while (*at != circuit)
         at = &(*at)->next;
-    *at = line->next;
-    close_line(line);
-    free(line);
+    *at = circuit->next;
+    close_circuit(circuit);
+    free(circuit);
 }
 
 static int loop_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
@@ -151,41 +152,41 @@ static int loop_dial(void *self, velo_id_t peer, struct velo_link *link, void **
         return endpoint->calls->fail(VELO_ERR_ACCESS, "port %u.%u belongs to another user",
                                      VELO_ID_NODE(peer), VELO_ID_VPID(peer));
     }
-    struct line *line = new_line(endpoint, fd);
-    if (!line)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a line");
-    line->link = link;
-    *out = line;
+    struct circuit *circuit = new_circuit(endpoint, fd);
+    if (!circuit)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a circuit");
+    circuit->link = link;
+    *out = circuit;
     return VELO_OK;
 }
 
 static int loop_send(void *self, const struct velo_frame *frame)
 {
-    struct line *line = self;
+    struct circuit *circuit = self;
     struct packet packet = {.kind = frame->kind,
                             .payload_bytes = frame->payload_bytes,
                             .word = {frame->word[0], frame->word[1]}};
     if (frame->payload_bytes)
         memcpy(packet.payload, frame->payload, frame->payload_bytes);
-    ssize_t sent = send(line->fd, &packet, PACKET_BYTES(frame->payload_bytes), MSG_NOSIGNAL);
-    /* The next read finds out that a line is broken. */
+    ssize_t sent = send(circuit->fd, &packet, PACKET_BYTES(frame->payload_bytes), MSG_NOSIGNAL);
+    /* The next read finds out that a circuit is broken. */
     if (sent >= 0 || (errno != EAGAIN && errno != ENOBUFS))
         return VELO_OK;
-    set_full(line, true);
+    set_full(circuit, true);
     return VELO_AGAIN;
 }
 
 static void loop_hang_up(void *self)
 {
-    struct line *line = self;
-    line->is_hung_up = true;
-    line->endpoint->hung_up++;
-    close_line(line);
+    struct circuit *circuit = self;
+    circuit->is_hung_up = true;
+    circuit->endpoint->hung_up++;
+    close_circuit(circuit);
 }
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-static void accept_lines(struct endpoint *endpoint)
+static void accept_circuits(struct endpoint *endpoint)
 {
     for (;;) {
         int fd = fd_above_standard(
@@ -196,38 +197,38 @@ static void accept_lines(struct endpoint *endpoint)
             close(fd);
             continue;
         }
-        struct line *line = new_line(endpoint, fd);
-        if (!line)
+        struct circuit *circuit = new_circuit(endpoint, fd);
+        if (!circuit)
             continue;
-        line->link = endpoint->calls->line_rang(endpoint->attr.owner, line);
-        if (!line->link)
-            loop_hang_up(line);
+        circuit->link = endpoint->calls->circuit_rang(endpoint->attr.owner, circuit);
+        if (!circuit->link)
+            loop_hang_up(circuit);
     }
 }
 
 /* The kernel may report the end although a packet came just before it: look once more. */
-static ssize_t read_packet(const struct line *line, struct packet *packet)
+static ssize_t read_packet(const struct circuit *circuit, struct packet *packet)
 {
-    ssize_t len = recv(line->fd, packet, sizeof *packet, 0);
-    return len == 0 ? recv(line->fd, packet, sizeof *packet, 0) : len;
+    ssize_t len = recv(circuit->fd, packet, sizeof *packet, 0);
+    return len == 0 ? recv(circuit->fd, packet, sizeof *packet, 0) : len;
 }
 
-static void take_in(const struct line *line, const struct packet *packet)
+static void take_in(const struct circuit *circuit, const struct packet *packet)
 {
     struct velo_frame frame = {.kind = packet->kind,
                                .payload_bytes = packet->payload_bytes,
                                .word = {packet->word[0], packet->word[1]},
                                .payload = packet->payload};
-    line->endpoint->calls->frame_came(line->link, &frame);
+    circuit->endpoint->calls->frame_came(circuit->link, &frame);
 }
 
 /* Take in a packet. VELO_AGAIN: there is none. VELO_ERR_PEER_DEAD: nothing more can be read. */
-static int take_packet(struct line *line)
+static int take_packet(struct circuit *circuit)
 {
     struct packet packet;
-    ssize_t len = read_packet(line, &packet);
+    ssize_t len = read_packet(circuit, &packet);
     if (len >= (ssize_t)PACKET_BYTES(0) && (size_t)len == PACKET_BYTES(packet.payload_bytes)) {
-        take_in(line, &packet);
+        take_in(circuit, &packet);
         return VELO_OK;
     }
     /* If the other end left without reading all of ours, the kernel reports that once, before the
@@ -238,39 +239,39 @@ static int take_packet(struct line *line)
 }
 
 /* True: there was anything. */
-static bool look_at_line(struct line *line)
+static bool look_at_circuit(struct circuit *circuit)
 {
     uint32_t taken = 0;
     int status = VELO_OK;
-    for (; taken < FRAMES_PER_LOOK && status == VELO_OK && !line->is_hung_up; taken++)
-        status = take_packet(line);
-    if (status == VELO_ERR_PEER_DEAD && !line->is_hung_up)
-        line->endpoint->calls->line_lost(line->link, status);
+    for (; taken < FRAMES_PER_LOOK && status == VELO_OK && !circuit->is_hung_up; taken++)
+        status = take_packet(circuit);
+    if (status == VELO_ERR_PEER_DEAD && !circuit->is_hung_up)
+        circuit->endpoint->calls->circuit_lost(circuit->link, status);
     return taken > 1 || status == VELO_OK;
 }
 
-static void tell_room(struct line *line)
+static void tell_room(struct circuit *circuit)
 {
-    if (!line->is_full || line->is_hung_up)
+    if (!circuit->is_full || circuit->is_hung_up)
         return;
-    set_full(line, false);
-    line->endpoint->calls->room_came(line->link);
+    set_full(circuit, false);
+    circuit->endpoint->calls->room_came(circuit->link);
 }
 
-/* Look at the lines that have something. */
-static bool look_at_lines(struct endpoint *endpoint)
+/* Look at the circuits that have something. */
+static bool look_at_circuits(struct endpoint *endpoint)
 {
     struct epoll_event events[EVENTS_MAX];
     bool any = false;
     int len = epoll_wait(endpoint->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < len; i++) {
-        struct line *line = events[i].data.ptr;
-        if (!line)
-            accept_lines(endpoint);
-        else if (!line->is_hung_up) {
-            any |= look_at_line(line);
+        struct circuit *circuit = events[i].data.ptr;
+        if (!circuit)
+            accept_circuits(endpoint);
+        else if (!circuit->is_hung_up) {
+            any |= look_at_circuit(circuit);
             if (events[i].events & EPOLLOUT)
-                tell_room(line);
+                tell_room(circuit);
         }
     }
     return any;
@@ -279,12 +280,13 @@ static bool look_at_lines(struct endpoint *endpoint)
 static bool loop_progress(void *self)
 {
     struct endpoint *endpoint = self;
-    bool any = look_at_lines(endpoint);
-    struct line *next;
-    for (struct line *line = endpoint->lines; line && endpoint->hung_up > 0; line = next) {
-        next = line->next;
-        if (line->is_hung_up)
-            free_line(line);
+    bool any = look_at_circuits(endpoint);
+    struct circuit *next;
+    for (struct circuit *circuit = endpoint->circuits; circuit && endpoint->hung_up > 0;
+         circuit = next) {
+        next = circuit->next;
+        if (circuit->is_hung_up)
+            free_circuit(circuit);
     }
     endpoint->hung_up = 0;
     return any;
@@ -297,8 +299,8 @@ static void forget_in_child(void)
 {
     for (const struct endpoint *endpoint = endpoints; endpoint; endpoint = endpoint->next) {
         close(endpoint->listener);
-        for (const struct line *line = endpoint->lines; line; line = line->next)
-            close(line->fd);
+        for (const struct circuit *circuit = endpoint->circuits; circuit; circuit = circuit->next)
+            close(circuit->fd);
     }
     endpoints = NULL;
     (void)pthread_mutex_init(&endpoints_lock, NULL);
@@ -316,8 +318,8 @@ static void loop_close(void *self)
     if (*at)
         *at = endpoint->next;
     (void)pthread_mutex_unlock(&endpoints_lock);
-    while (endpoint->lines)
-        free_line(endpoint->lines);
+    while (endpoint->circuits)
+        free_circuit(endpoint->circuits);
     if (endpoint->listener >= 0)
         close(endpoint->listener);
     if (endpoint->epoll >= 0)

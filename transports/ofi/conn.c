@@ -48,7 +48,7 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
                           .address = FI_ADDR_UNSPEC};
     conn->greeting =
         (struct packet){.use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
-    lines_init(&conn->lines, &endpoint->base, peer);
+    circuits_init(&conn->circuits, &endpoint->base, peer);
     endpoint->conns[index] = conn;
     endpoint->candidates += state == CONN_CANDIDATE;
     return conn;
@@ -122,7 +122,7 @@ void conn_end(struct conn *conn, int status)
     conn->state = CONN_OVER;
     conn->owed = 0;
     fetches_end(conn, status);
-    lines_lose(&conn->lines, status);
+    circuits_lose(&conn->circuits, status);
     conn->next_listed = endpoint->over;
     endpoint->over = conn;
     endpoint->over_len++;
@@ -132,7 +132,7 @@ void conn_free(struct conn *conn)
 {
     conn->endpoint->rejections -= conn->is_rejection;
     fabric_remove(&conn->endpoint->fabric, conn->address);
-    lines_free(&conn->lines);
+    circuits_free(&conn->circuits);
     fetches_free(conn);
     fabric_free(&conn->memory);
     free(conn->packets);

@@ -121,8 +121,8 @@ static void push_owed(struct endpoint *endpoint)
             packet_acknowledge(conn);
     }
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
-        if (endpoint->conns[i] && endpoint->conns[i]->lines.owed_gone)
-            lines_push(&endpoint->conns[i]->lines);
+        if (endpoint->conns[i] && endpoint->conns[i]->circuits.owed_gone)
+            circuits_push(&endpoint->conns[i]->circuits);
 }
 
 /* Reads that the fabric did not take: those of others may have made room. */
@@ -133,17 +133,17 @@ static void push_fetches(struct endpoint *endpoint)
             fetches_push(endpoint->conns[i]);
 }
 
-/* Is there a line that found no room, and now has it? */
+/* Is there a circuit that found no room, and now has it? */
 static bool has_room(const struct conn *conn)
 {
-    return conn && conn->lines.full > 0 && packet_has_room(conn);
+    return conn && conn->circuits.full > 0 && packet_has_room(conn);
 }
 
 static void tell_room(struct endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
         if (has_room(endpoint->conns[i]))
-            lines_tell_room(&endpoint->conns[i]->lines);
+            circuits_tell_room(&endpoint->conns[i]->circuits);
 }
 
 static bool is_room_untold(const struct endpoint *endpoint)
@@ -185,9 +185,9 @@ static bool ofi_arm(void *self)
     return !endpoint->looped && !is_room_untold(endpoint) && fabric_may_wait(&endpoint->fabric);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- circuits ----------------------------------------------------------------------------------- */
 
-/* A new connection to a peer, or a line of one that there is. */
+/* A new connection to a peer, or a circuit of one that there is. */
 static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 {
     struct velo_port_shown shown;
@@ -219,10 +219,13 @@ static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **o
 {
     struct conn *conn;
     int status = reach(self, peer, &conn);
-    return status ? status : line_dial(&conn->lines, link, out);
+    return status ? status : circuit_dial(&conn->circuits, link, out);
 }
 
-static int ofi_send(void *self, const struct velo_frame *frame) { return line_send(self, frame); }
+static int ofi_send(void *self, const struct velo_frame *frame)
+{
+    return circuit_send(self, frame);
+}
 
 static struct velo_exposed *ofi_expose(void *self, const void *memory, size_t len_bytes)
 {
@@ -240,12 +243,12 @@ static int ofi_fetch(void *self, void *to, size_t len_bytes, const struct velo_e
 {
     const struct fetch wanted = {
         .from = *from, .to = to, .len_bytes = len_bytes, .outcome = outcome};
-    return fetch_begin(conn_of_lines(((struct line *)self)->lines), &wanted);
+    return fetch_begin(conn_of_circuits(((struct circuit *)self)->circuits), &wanted);
 }
 
 static void ofi_forget(void *self, const int *outcome) { fetch_forget(self, outcome); }
 
-static void ofi_hang_up(void *self) { line_hang_up(self); }
+static void ofi_hang_up(void *self) { circuit_hang_up(self); }
 
 static size_t ofi_own_name(void *self, char *name) { return names_own(self, name); }
 
@@ -354,7 +357,7 @@ static int open_packets(struct endpoint *endpoint)
 static int ofi_open(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
                     void **out)
 {
-    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls, &packet_lines);
+    struct endpoint *endpoint = endpoint_new(sizeof *endpoint, attr, calls, &packet_circuits);
     if (!endpoint)
         return VELO_ERR_NO_MEMORY;
     int status = settings_read(&endpoint->settings, calls);

@@ -16,9 +16,9 @@ struct exposed {
 
 /* ---- the side that has the memory ------------------------------------------------------------ */
 
-struct velo_exposed *fetch_expose(const struct line *line, const void *base, size_t len_bytes)
+struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *base, size_t len_bytes)
 {
-    const struct conn *conn = conn_of_lines(line->lines);
+    const struct conn *conn = conn_of_circuits(circuit->circuits);
     struct fabric *fabric = &conn->endpoint->fabric;
     bool is_possible = fabric->can_fetch && !conn->is_self;
     struct exposed *exposed = is_possible ? malloc(sizeof *exposed) : NULL;

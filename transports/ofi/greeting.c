@@ -249,7 +249,7 @@ static void take_confirm(struct conn *conn)
         return;
     }
     if (calling) {
-        lines_move(&calling->lines, &conn->lines);
+        circuits_move(&calling->circuits, &conn->circuits);
         conn_end(calling, VELO_ERR_PEER_DEAD);
     }
 }

@@ -4,8 +4,9 @@
  * @brief The structures of the transport, and what its files offer each other.
  *
  * An **endpoint** is a port's: one endpoint of the fabric. It has a **connection** to each peer
- * that either side has dialed; all lines between the two ports share it. A connection is greeted
- * (greeting.c), carries packets (packet.c) of its lines (lines.h), and is lost or closed (conn.c).
+ * that either side has dialed; all circuits between the two ports share it. A connection is greeted
+ * (greeting.c), carries packets (packet.c) of its circuits (circuits.h), and is lost or closed
+ * (conn.c).
  */
 #ifndef VELO_OFI_OFI_H
 #define VELO_OFI_OFI_H
@@ -16,8 +17,8 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
+#include "../common/circuits.h"
 #include "../common/endpoint.h"
-#include "../common/lines.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -62,15 +63,15 @@ struct memory {
     struct fid_mr *mr;
 };
 
-/** A line of this transport. */
-struct ofi_line {
-    struct line line; /* First. */
+/** A circuit of this transport. */
+struct ofi_circuit {
+    struct circuit circuit; /* First. */
     /* A CREDIT that tells little more than the peer knows waits here, and grows while it does. */
     bool owes_credit;
-    struct ofi_line *next_credit; /* Of the connection's that do. */
-    uint64_t credit[2];           /* What it is to say, */
-    uint64_t credit_told[2];      /* what the last one said, */
-    uint64_t urgent[2];           /* and how much more does not wait. */
+    struct ofi_circuit *next_credit; /* Of the connection's that do. */
+    uint64_t credit[2];              /* What it is to say, */
+    uint64_t credit_told[2];         /* what the last one said, */
+    uint64_t urgent[2];              /* and how much more does not wait. */
 };
 
 /** Memory that the program fetches from the peer of a connection; see fetch.c. */
@@ -95,7 +96,7 @@ enum conn_state {
     CONN_CANDIDATE, /* REPLY was sent, or is to be: the other side has proved nothing yet. */
     CONN_REJECTING, /* REJECT is to be sent to a port that may have another secret. */
     CONN_OPEN,
-    CONN_OVER, /* It has no lines; the fabric may have packets of it. */
+    CONN_OVER, /* It has no circuits; the fabric may have packets of it. */
 };
 
 struct conn {
@@ -127,7 +128,7 @@ struct conn {
     struct packet ack;
     bool is_ack_sent, owes_ack, is_leaving;
     bool is_listed; /* Among those of the endpoint that have a packet being filled, or credits. */
-    struct ofi_line *credits;
+    struct ofi_circuit *credits;
     struct conn *next_listed;
     uint32_t at_fabric; /* Packets that the fabric has. */
     int64_t sent_ns, filling_ns, credits_ns;
@@ -137,7 +138,7 @@ struct conn {
     bool was_busy;
     uint32_t stuck_ticks;
 
-    struct lines lines;
+    struct circuits circuits;
 
     /* Fetches. */
     struct fetch *fetches;
@@ -146,9 +147,9 @@ struct conn {
     struct packet *reads_free;
 };
 
-static inline struct conn *conn_of_lines(const struct lines *lines)
+static inline struct conn *conn_of_circuits(const struct circuits *circuits)
 {
-    return (struct conn *)((uintptr_t)lines - offsetof(struct conn, lines));
+    return (struct conn *)((uintptr_t)circuits - offsetof(struct conn, circuits));
 }
 
 /** What became of the connection that had an index last: its packets may still come. */
@@ -254,7 +255,7 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
 struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer, enum conn_state state);
 /** It is greeted: give it packets. VELO_ERR_NO_MEMORY. */
 int conn_open(struct conn *conn);
-/** It is over; its lines are lost. */
+/** It is over; its circuits are lost. */
 void conn_end(struct conn *conn, int status);
 /** Free those that are over, and that the fabric has nothing of. */
 void conns_sweep(struct endpoint *endpoint);
@@ -264,9 +265,9 @@ void conn_free(struct conn *conn);
 
 /** The own port closes: the last packet says so. */
 void packet_leave(struct conn *conn);
-extern const struct lines_use packet_lines;
+extern const struct circuits_use packet_circuits;
 /** Put a frame into the packet being filled. VELO_AGAIN: no room. */
-int packet_add(struct line *line, const struct velo_frame *frame);
+int packet_add(struct circuit *circuit, const struct velo_frame *frame);
 /** Is there room for a frame of any length? */
 bool packet_has_room(const struct conn *conn);
 /** Send the packet being filled. False: it did not leave. */
@@ -288,7 +289,8 @@ void silence_tick(struct endpoint *endpoint);
 
 /* ---- fetch.c ---- */
 
-struct velo_exposed *fetch_expose(const struct line *line, const void *base, size_t len_bytes);
+struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *base,
+                                  size_t len_bytes);
 void fetch_conceal(struct velo_exposed *shown);
 /** VELO_ERR_NO_MEMORY, VELO_ERR_PEER_DEAD. */
 int fetch_begin(struct conn *conn, const struct fetch *wanted);

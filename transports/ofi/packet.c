@@ -47,22 +47,22 @@ static bool begin(struct conn *conn)
     return true;
 }
 
-static void append(const struct line *line, const struct velo_frame *frame)
+static void append(const struct circuit *circuit, const struct velo_frame *frame)
 {
-    struct packet *packet = conn_of_lines(line->lines)->filling;
-    packet->len_bytes += line_put_frame(line, frame, packet->data + packet->len_bytes);
+    struct packet *packet = conn_of_circuits(circuit->circuits)->filling;
+    packet->len_bytes += circuit_put_frame(circuit, frame, packet->data + packet->len_bytes);
 }
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-static void drop_credit(struct ofi_line *line)
+static void drop_credit(struct ofi_circuit *circuit)
 {
-    struct ofi_line **at = &conn_of_lines(line->line.lines)->credits;
-    while (line->owes_credit && *at != line)
+    struct ofi_circuit **at = &conn_of_circuits(circuit->circuit.circuits)->credits;
+    while (circuit->owes_credit && *at != circuit)
         at = &(*at)->next_credit;
-    if (line->owes_credit)
-        *at = line->next_credit;
-    line->owes_credit = false;
+    if (circuit->owes_credit)
+        *at = circuit->next_credit;
+    circuit->owes_credit = false;
 }
 
 /* Into the packet being filled, if there is one with enough room. */
@@ -71,12 +71,12 @@ static void put_credits(struct conn *conn)
     const uint32_t len_bytes = wire_frame_bytes(VELO_FRAME_CREDIT, 0);
     while (conn->credits && conn->filling &&
            conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES) {
-        struct ofi_line *line = conn->credits;
+        struct ofi_circuit *circuit = conn->credits;
         const struct velo_frame frame = {.kind = VELO_FRAME_CREDIT,
-                                         .word = {line->credit[0], line->credit[1]}};
-        append(&line->line, &frame);
-        memcpy(line->credit_told, line->credit, sizeof line->credit_told);
-        drop_credit(line);
+                                         .word = {circuit->credit[0], circuit->credit[1]}};
+        append(&circuit->circuit, &frame);
+        memcpy(circuit->credit_told, circuit->credit, sizeof circuit->credit_told);
+        drop_credit(circuit);
     }
 }
 
@@ -93,34 +93,34 @@ static bool push_credits(struct conn *conn)
     return has_left;
 }
 
-static int add_credit(struct ofi_line *line, const struct velo_frame *frame)
+static int add_credit(struct ofi_circuit *circuit, const struct velo_frame *frame)
 {
-    struct conn *conn = conn_of_lines(line->line.lines);
-    memcpy(line->credit, frame->word, sizeof line->credit);
-    if (!line->owes_credit) {
+    struct conn *conn = conn_of_circuits(circuit->circuit.circuits);
+    memcpy(circuit->credit, frame->word, sizeof circuit->credit);
+    if (!circuit->owes_credit) {
         if (!conn->credits)
             conn->credits_ns = timer_now_ns();
-        line->owes_credit = true;
-        line->next_credit = conn->credits;
-        conn->credits = line;
+        circuit->owes_credit = true;
+        circuit->next_credit = conn->credits;
+        conn->credits = circuit;
         list(conn);
     }
-    if (frame->word[0] - line->credit_told[0] >= line->urgent[0] ||
-        frame->word[1] - line->credit_told[1] >= line->urgent[1])
+    if (frame->word[0] - circuit->credit_told[0] >= circuit->urgent[0] ||
+        frame->word[1] - circuit->credit_told[1] >= circuit->urgent[1])
         (void)push_credits(conn);
     return VELO_OK;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void note_accept(struct ofi_line *line, const struct velo_frame *frame)
+static void note_accept(struct ofi_circuit *circuit, const struct velo_frame *frame)
 {
     struct velo_frame_accept accept;
     memcpy(&accept, frame->payload, sizeof accept);
-    line->urgent[0] = accept.depth_slots / 2;
-    line->urgent[1] = accept.data_bytes / 4;
-    line->credit_told[0] = accept.consumed;
-    line->credit_told[1] = accept.data_consumed;
+    circuit->urgent[0] = accept.depth_slots / 2;
+    circuit->urgent[1] = accept.data_bytes / 4;
+    circuit->credit_told[0] = accept.consumed;
+    circuit->credit_told[1] = accept.data_consumed;
 }
 
 static bool make_room(struct conn *conn, uint32_t len_bytes)
@@ -134,32 +134,35 @@ bool packet_has_room(const struct conn *conn)
     return conn->state == CONN_OPEN && !conn->filling && conn->free;
 }
 
-int packet_add(struct line *line, const struct velo_frame *frame)
+int packet_add(struct circuit *circuit, const struct velo_frame *frame)
 {
-    struct conn *conn = conn_of_lines(line->lines);
+    struct conn *conn = conn_of_circuits(circuit->circuits);
     if (conn->state != CONN_OPEN)
         return conn->state == CONN_OVER ? VELO_OK : VELO_AGAIN;
     if (frame->kind == VELO_FRAME_CREDIT)
-        return add_credit((struct ofi_line *)line, frame);
+        return add_credit((struct ofi_circuit *)circuit, frame);
     if (!make_room(conn, wire_frame_bytes(frame->kind, frame->payload_bytes)))
         return VELO_AGAIN;
-    append(line, frame);
+    append(circuit, frame);
     if (frame->kind == VELO_FRAME_ACCEPT &&
         frame->payload_bytes == sizeof(struct velo_frame_accept))
-        note_accept((struct ofi_line *)line, frame);
+        note_accept((struct ofi_circuit *)circuit, frame);
     if (conn->filling->len_bytes > WIRE_PACKET_BYTES - ROOM_BYTES)
         (void)packet_flush(conn);
     return VELO_OK;
 }
 
-static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
+static bool is_open(const struct circuits *circuits)
+{
+    return conn_of_circuits(circuits)->state == CONN_OPEN;
+}
 
-static void forget_credit(struct line *line) { drop_credit((struct ofi_line *)line); }
+static void forget_credit(struct circuit *circuit) { drop_credit((struct ofi_circuit *)circuit); }
 
-const struct lines_use packet_lines = {.line_bytes = sizeof(struct ofi_line),
-                                       .is_open = is_open,
-                                       .send = packet_add,
-                                       .forget = forget_credit};
+const struct circuits_use packet_circuits = {.circuit_bytes = sizeof(struct ofi_circuit),
+                                             .is_open = is_open,
+                                             .send = packet_add,
+                                             .forget = forget_credit};
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -305,7 +308,7 @@ static bool take_frames(struct conn *conn, const char *data, size_t len_bytes)
         const struct velo_frame frame = wire_frame(envelope);
         conn->is_asked |= frame.kind == VELO_FRAME_SLOT;
         /* The sender is the port that has proved to have the secret. */
-        if (!lines_take(&conn->lines, conn->generation, envelope, &frame))
+        if (!circuits_take(&conn->circuits, conn->generation, envelope, &frame))
             endpoint_refuse(&conn->endpoint->base);
         at += frame_bytes;
     }
