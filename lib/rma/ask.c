@@ -313,7 +313,7 @@ static int peer_status(const struct velo_rma_peer *peer)
     int status = seg_check_owner(peer->conn->segment);
     if (status)
         return status;
-    bool unanswerable = peer->line && order_read_entry(&peer->line->unanswerable) != 0;
+    bool unanswerable = peer->row && order_read_entry(&peer->row->unanswerable) != 0;
     return unanswerable ? VELO_ERR_FULL : VELO_OK;
 }
 

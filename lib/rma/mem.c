@@ -10,7 +10,7 @@
 #include "../shm/wait.h"
 #include "unit.h"
 
-/* Looks at a requester's line between two checks whether the requester lives. */
+/* Looks at a requester's row between two checks whether the requester lives. */
 #define LOOKS_PER_CHECK 1000
 #define BUSY_NAP_NS 20000
 
@@ -220,14 +220,14 @@ static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
 
 /* ---- deregistering --------------------------------------------------------------------------- */
 
-/* Does the requester that wrote into a line still live? Its connection may be another port's by
- * now. That port may leave the line as it is: a connection for answers does not use the line. */
+/* Does the requester that wrote into a row still live? Its connection may be another port's by
+ * now. That port may leave the row as it is: a connection for answers does not use the row. */
 static bool is_alive(const struct velo_rma *rma, uint32_t index)
 {
     const struct segment *segment = rma->port->segment;
     uint64_t entry = order_read_entry(&segment->entries[index]);
     return entry_state(entry) != ENTRY_FREE &&
-           entry_generation(entry) == order_read_entry(&rma->table.lines[index].generation) &&
+           entry_generation(entry) == order_read_entry(&rma->table.rows[index].generation) &&
            seg_sender_alive(segment, index);
 }
 
@@ -235,12 +235,12 @@ static bool is_alive(const struct velo_rma *rma, uint32_t index)
 static bool wait_for_requesters(const struct velo_rma *rma, uint64_t key, int64_t timeout_ns)
 {
     int64_t end_ns = timeout_ns ? wait_end_ns(wait_now_ns(), timeout_ns) : 0;
-    uint64_t lines = order_read_entry(&rma->table.header->lines_used);
-    if (lines > rma->port->shape.conns_max)
-        lines = rma->port->shape.conns_max;
-    for (uint32_t i = 0; i < lines; i++) {
-        const struct table_line *line = &rma->table.lines[i];
-        for (uint32_t looks = 1; order_read_active(&line->active) == key; looks++) {
+    uint64_t rows = order_read_entry(&rma->table.header->rows_used);
+    if (rows > rma->port->shape.conns_max)
+        rows = rma->port->shape.conns_max;
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct table_row *row = &rma->table.rows[i];
+        for (uint32_t looks = 1; order_read_active(&row->active) == key; looks++) {
             order_pause();
             if (looks % LOOKS_PER_CHECK != 0)
                 continue;

@@ -200,11 +200,11 @@ static bool take_handle(struct velo_rma *rma, struct velo_rma_peer *peer)
 
 static void prepare_line(struct velo_rma_peer *peer)
 {
-    peer->line = &peer->table.lines[peer->conn->index];
-    order_leave(&peer->line->active); /* An earlier user of the line may have died in between. */
-    order_publish_entry(&peer->line->unanswerable, 0);
-    order_publish_entry(&peer->line->generation, velo_port_generation(peer->rma->port));
-    order_raise(&peer->table.header->lines_used, peer->conn->index + 1);
+    peer->row = &peer->table.rows[peer->conn->index];
+    order_leave(&peer->row->active); /* An earlier user of the row may have died in between. */
+    order_publish_entry(&peer->row->unanswerable, 0);
+    order_publish_entry(&peer->row->generation, velo_port_generation(peer->rma->port));
+    order_raise(&peer->table.header->rows_used, peer->conn->index + 1);
 }
 
 /* Try once to connect. VELO_ERR_NO_PEER and the like: the peer may still come. */

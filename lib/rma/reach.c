@@ -34,7 +34,7 @@ struct grant {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-hot_inline void leave(struct velo_rma_peer *peer) { order_leave(&peer->line->active); }
+hot_inline void leave(struct velo_rma_peer *peer) { order_leave(&peer->row->active); }
 
 /* Hold the registration of a key. False: the key names none. */
 hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct grant *grant)
@@ -44,7 +44,7 @@ hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct gra
     const struct table_entry *entry = &table->entries[index];
     if (key == 0 || index >= order_read_entry(&table->header->backed))
         return false;
-    order_enter(&peer->line->active, key);
+    order_enter(&peer->row->active, key);
     VELO_HOOK(HOOK_RMA_ENTERED);
     if (order_read_key(&entry->key) != key) {
         leave(peer);

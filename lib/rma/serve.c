@@ -30,7 +30,7 @@ static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_
     sweep(rma);
     if (!*conn && port_connect_present(rma->port, id, conn) != VELO_OK)
         /* The requester may still live: it has to give up, and not wait for ever. */
-        order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
+        order_publish_entry(&rma->table.rows[rma->port->held->index].unanswerable, 1);
     /* The generation that asked may be gone: another generation of the unit expects no answer. */
     return *conn && velo_conn_generation(*conn) == generation ? *conn : NULL;
 }

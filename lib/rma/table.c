@@ -25,7 +25,7 @@ static int map_parts(struct table *table, const struct segment *segment, int ent
         (void)velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %s", segment->path);
         return VELO_ERR_NO_MEMORY;
     }
-    table->lines = (struct table_line *)((char *)table->header + TABLE_HEADER_BYTES);
+    table->rows = (struct table_row *)((char *)table->header + TABLE_HEADER_BYTES);
     return VELO_OK;
 }
 

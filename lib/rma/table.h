@@ -6,7 +6,7 @@
  * A unit has a port of its own beside its user's, "<domain>+rma", over which notifications and
  * requests travel as ordinary messages. Behind the rings of that port's segment lies the tail:
  *
- *     header | one line for each connection | registrations, one line each | arena
+ *     header | a row for each connection | registrations, one entry each | arena
  *
  * velo_rma_mem_alloc() gives out memory of the arena. The arena grows with use, and freed memory is
  * given back to the system. So one file holds all that a unit shares: it has one owner's lock, and
@@ -14,8 +14,8 @@
  *
  * A **key** names an entry of the registrations (its low 16 bits) and the registration that is
  * meant (the rest: never the same twice). To use it, a requester writes the key into its
- * connection's line (it **enters**), and only then compares the key with the entry's. The owner
- * deregisters in the opposite order: it takes the key out of the entry, then waits until no line
+ * connection's row (it **enters**), and only then compares the key with the entry's. The owner
+ * deregisters in the opposite order: it takes the key out of the entry, then waits until no row
  * holds it. At least one of the two sees the other.
  *
  * No key is below 65,536. Such a value goes to an owner whose table its requester does not see:
@@ -50,13 +50,13 @@ struct table_header {
     uint64_t probe_value;   /* Random: a peer that reads it there reads the right process. */
 
     _Alignas(SEG_ALIGN) uint64_t backed; /* Owner: entries that have memory. */
-    uint64_t lines_used;                 /* Requesters raise it: lines from here on are unused. */
+    uint64_t rows_used;                  /* Requesters raise it: rows from here on are unused. */
 
     _Alignas(SEG_ALIGN) uint64_t refused; /* Requesters count here what they refused themselves. */
 };
 
-/** One connection's line. */
-struct table_line {
+/** One connection's row. */
+struct table_row {
     _Alignas(SEG_ALIGN) uint64_t active; /* Requester: the key it uses now; see order_enter(). */
     uint64_t unanswerable;               /* Owner: it cannot answer this requester. */
     uint64_t generation; /* Requester: of its port. If its connection is another's, it is dead. */
@@ -93,8 +93,8 @@ static inline uint64_t table_align(uint64_t at)
 static inline struct table_layout table_layout(const struct seg_shape *shape)
 {
     struct table_layout layout = {.header_at = table_align(shape->total_bytes)};
-    uint64_t lines_bytes = shape->conns_max * sizeof(struct table_line);
-    layout.entries_at = table_align(layout.header_at + TABLE_HEADER_BYTES + lines_bytes);
+    uint64_t rows_bytes = shape->conns_max * sizeof(struct table_row);
+    layout.entries_at = table_align(layout.header_at + TABLE_HEADER_BYTES + rows_bytes);
     layout.arena_at = layout.entries_at + VELO_RMA_MEMS_MAX * sizeof(struct table_entry);
     return layout;
 }
@@ -103,7 +103,7 @@ static inline struct table_layout table_layout(const struct seg_shape *shape)
 struct table {
     struct table_layout at;
     struct table_header *header;
-    struct table_line *lines;
+    struct table_row *rows;
     struct table_entry *entries; /* A requester's mapping of them is read-only. */
     uint64_t backed;             /* Owner: entries that have memory. */
 };

@@ -100,7 +100,7 @@ struct velo_rma_peer {
     struct velo_rma *rma;
     struct velo_conn *conn; /* For requests and notifications. */
     struct table table;
-    struct table_line *line;
+    struct table_row *row;
     uint64_t active_ops; /* Done since the last look whether the peer lives. */
     velo_id_t id;
     bool is_local;      /* In this process: its memory is ours. */

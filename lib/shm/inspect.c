@@ -168,13 +168,13 @@ static void find_outgoing(struct mapped *sender, struct conns *conns)
 {
     uint64_t len = order_counter(&sender->segment.header->outgoing_len);
     for (uint64_t i = 0; i < len && i < SEG_OUTGOING_MAX; i++) {
-        const struct seg_outgoing *line = seg_outgoing(&sender->segment, i);
-        uint64_t entry = order_read_entry(&line->entry);
+        const struct seg_outgoing *row = seg_outgoing(&sender->segment, i);
+        uint64_t entry = order_read_entry(&row->entry);
         if (entry_state(entry) != ENTRY_READY)
             continue;
-        add_conn(conns, sender->view.id, entry_source(entry), true, line->transport);
-        count_tx(&sender->view.counters, &line->tx_msgs, &line->tx_bytes, &line->tx_again,
-                 &line->tx_sleeps);
+        add_conn(conns, sender->view.id, entry_source(entry), true, row->transport);
+        count_tx(&sender->view.counters, &row->tx_msgs, &row->tx_bytes, &row->tx_again,
+                 &row->tx_sleeps);
     }
 }
 

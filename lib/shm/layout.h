@@ -98,7 +98,7 @@ struct seg_header {
     uint64_t rx_reclaimed;
     uint64_t kept_bytes;       /* Matched queues: memory of messages that nobody has asked for, */
     uint64_t kept_bound_bytes; /* and its bound; see lib/mq. */
-    uint64_t outgoing_len;     /* Lines of the outgoing table that have memory. */
+    uint64_t outgoing_len;     /* Rows of the outgoing table that have memory. */
 
     /* Owner: how a transport reaches it; see lib/net/names.c. */
     _Alignas(SEG_ALIGN) uint64_t name_bytes; /* Written last; 0: not so far. */
@@ -198,7 +198,7 @@ struct segment {
     struct seg_header *header;
     uint64_t *entries;
     uint32_t outgoing_len;                         /* As in the header, which others may write. */
-    uint64_t outgoing_used[SEG_OUTGOING_MAX / 64]; /* A bit a line. */
+    uint64_t outgoing_used[SEG_OUTGOING_MAX / 64]; /* A bit a row. */
     char path[PATH_MAX];
 };
 

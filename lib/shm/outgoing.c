@@ -10,9 +10,9 @@
 
 #define BIT(index) (UINT64_C(1) << (index) % 64)
 
-/* Find a free line that has memory: one that was used before, or the next one. What stands in the
+/* Find a free row that has memory: one that was used before, or the next one. What stands in the
  * segment is for people: others may write there, so we do not go by it. */
-static int find_free_line(struct segment *segment, uint32_t *index)
+static int find_free_row(struct segment *segment, uint32_t *index)
 {
     uint32_t i = 0;
     while (i < segment->outgoing_len && segment->outgoing_used[i / 64] & BIT(i))
@@ -31,36 +31,36 @@ static int find_free_line(struct segment *segment, uint32_t *index)
 }
 
 int outgoing_add(struct segment *segment, velo_id_t peer, const char *transport,
-                 struct seg_outgoing **line)
+                 struct seg_outgoing **row)
 {
     uint32_t index = 0;
     seg_acquire();
-    int status = find_free_line(segment, &index);
+    int status = find_free_row(segment, &index);
     if (status == VELO_OK) {
-        *line = seg_outgoing(segment, index);
+        *row = seg_outgoing(segment, index);
         segment->outgoing_used[index / 64] |= BIT(index);
-        (void)snprintf((*line)->transport, sizeof(*line)->transport, "%s", transport);
-        order_publish_entry(&(*line)->entry, entry_pack(ENTRY_READY, peer, 0));
+        (void)snprintf((*row)->transport, sizeof(*row)->transport, "%s", transport);
+        order_publish_entry(&(*row)->entry, entry_pack(ENTRY_READY, peer, 0));
     }
     seg_release();
     return status;
 }
 
-void outgoing_remove(struct segment *segment, struct seg_outgoing *line)
+void outgoing_remove(struct segment *segment, struct seg_outgoing *row)
 {
-    if (!line)
+    if (!row)
         return;
-    size_t index = (size_t)(line - seg_outgoing(segment, 0));
+    size_t index = (size_t)(row - seg_outgoing(segment, 0));
     seg_acquire();
-    order_publish_entry(&line->entry, entry_pack(ENTRY_FREE, 0, 0));
+    order_publish_entry(&row->entry, entry_pack(ENTRY_FREE, 0, 0));
     segment->outgoing_used[index / 64] &= ~BIT(index);
     seg_release();
 }
 
-void outgoing_count(struct seg_outgoing *line, const struct seg_ring *ring)
+void outgoing_count(struct seg_outgoing *row, const struct seg_ring *ring)
 {
-    order_show(&line->tx_msgs, order_counter(&ring->tx_msgs));
-    order_show(&line->tx_bytes, order_counter(&ring->tx_bytes));
-    order_show(&line->tx_again, order_counter(&ring->tx_again));
-    order_show(&line->tx_sleeps, order_counter(&ring->tx_sleeps));
+    order_show(&row->tx_msgs, order_counter(&ring->tx_msgs));
+    order_show(&row->tx_bytes, order_counter(&ring->tx_bytes));
+    order_show(&row->tx_again, order_counter(&ring->tx_again));
+    order_show(&row->tx_sleeps, order_counter(&ring->tx_sleeps));
 }

@@ -469,7 +469,7 @@ TEST(deregistering_ends_though_the_place_of_a_dead_requester_is_taken_by_an_answ
     key = velo_rma_mem_key(mem);
     child = child_start(die_inside, &key);
     (void)child_wait(child);
-    for (index = 0; s.owner->table.lines[index].active != key; index++)
+    for (index = 0; s.owner->table.rows[index].active != key; index++)
         CHECK(index < s.owner->port->shape.conns_max);
     rx_reap(s.owner->port);
     CHECK_EQ(velo_rma_progress(s.owner), 0);
