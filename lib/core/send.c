@@ -588,6 +588,24 @@ static int try_send_apart(struct velo_conn *conn, const void *buf, size_t len_by
     return conn_notify(conn);
 }
 
+hot_inline int send_behind(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                           const void *words, size_t words_bytes, uint8_t tag)
+{
+    void *to;
+    int status = velo_try_reserve(conn, len_bytes + words_bytes, &to);
+    if (status)
+        return status;
+    copy_in(to, buf, len_bytes);
+    memcpy((char *)to + len_bytes, words, words_bytes);
+    return velo_commit(conn, len_bytes + words_bytes, tag);
+}
+
+int conn_try_send_behind(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                         const void *words, size_t words_bytes, uint8_t tag)
+{
+    return send_behind(conn, buf, len_bytes, words, words_bytes, tag);
+}
+
 int conn_try_send_with_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
                             uint64_t word, uint8_t tag)
 {
@@ -597,11 +615,5 @@ int conn_try_send_with_slow(struct velo_conn *conn, const void *buf, size_t len_
         return VELO_ERR_TOO_BIG;
     if (len_bytes > VELO_INLINE_BYTES && !conn->tx.is_by_line)
         return try_send_apart(conn, buf, len_bytes, word, tag);
-    void *to;
-    int status = velo_try_reserve(conn, len_bytes + sizeof word, &to);
-    if (status)
-        return status;
-    copy_in(to, buf, len_bytes);
-    memcpy((char *)to + len_bytes, &word, sizeof word);
-    return velo_commit(conn, len_bytes + sizeof word, tag);
+    return send_behind(conn, buf, len_bytes, &word, sizeof word, tag);
 }

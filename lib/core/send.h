@@ -3,8 +3,9 @@
  * @file send.h
  * @brief Sending a payload and a word, for a protocol above.
  *
- * The word describes the payload, and needs no buffer of its own. It stands behind the payload, or,
- * beside a long payload, in the message's slot: then the tag has the bit CONN_WORD_APART, and
+ * The word describes the payload, and needs no buffer of its own. There are two forms. It stands
+ * **behind** the payload, and so may two words, the one after the other. Or, beside a long payload,
+ * it stands **apart**, in the message's slot: then the tag has the bit CONN_WORD_APART, and
  * port_held_word() reads the word.
  */
 #ifndef VELO_CORE_SEND_H
@@ -31,6 +32,26 @@ hot_inline void conn_look_ahead(struct velo_conn *conn)
     conn->received_before = received;
 }
 
+/** Send a payload with words behind it, of any length. Neither @p conn nor @p buf is NULL. */
+int conn_try_send_behind(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                         const void *words, size_t words_bytes, uint8_t tag);
+
+/** The same at a place that has room for all of it in one line. */
+hot_inline int conn_send_behind_at(struct velo_conn *conn, struct ring_place place, const void *buf,
+                                   size_t len_bytes, const void *words, size_t words_bytes,
+                                   uint8_t tag)
+{
+    GUARD(conn, "connection");
+    conn_look_ahead(conn);
+    ring_tx_ask(&conn->tx, place);
+    char *to = (char *)(place.cell + 1);
+    copy_small_in(to, buf, len_bytes);
+    memcpy(to + len_bytes, words, words_bytes);
+    VELO_HOOK(HOOK_SEND_PAYLOAD);
+    ring_tx_publish(&conn->tx, place, 0, len_bytes + words_bytes, tag);
+    return conn_notify(conn);
+}
+
 /** conn_try_send_with() of a message that is longer than a line, or for which there is no room
  * now. */
 int conn_try_send_with_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
@@ -45,18 +66,10 @@ hot_inline int conn_try_send_with(struct velo_conn *conn, const void *buf, size_
     struct ring_place place = ring_tx_place(&conn->tx, ring_cells(len_bytes + sizeof word));
     if (unlikely(place.at >= conn->tx.limit))
         return conn_try_send_with_slow(conn, buf, len_bytes, word, tag);
-    GUARD(conn, "connection");
-    conn_look_ahead(conn);
-    ring_tx_ask(&conn->tx, place);
-    char *to = (char *)(place.cell + 1);
-    copy_small_in(to, buf, len_bytes);
-    memcpy(to + len_bytes, &word, sizeof word);
-    VELO_HOOK(HOOK_SEND_PAYLOAD);
-    ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof word, tag);
-    return conn_notify(conn);
+    return conn_send_behind_at(conn, place, buf, len_bytes, &word, sizeof word, tag);
 }
 
-/** The same with two words, the one after the other. They always stand behind the payload. */
+/** The same with two words, which always stand behind the payload. */
 static inline int conn_try_send_with_two(struct velo_conn *conn, const void *buf, size_t len_bytes,
                                          uint64_t first, uint64_t second, uint8_t tag)
 {
@@ -64,24 +77,10 @@ static inline int conn_try_send_with_two(struct velo_conn *conn, const void *buf
     struct ring_place place;
     if (len_bytes > VELO_INLINE_BYTES - sizeof words ||
         (place = ring_tx_place(&conn->tx, ring_cells(len_bytes + sizeof words))).at >=
-            conn->tx.limit) {
-        void *to;
-        int status = velo_try_reserve(conn, len_bytes + sizeof words, &to);
-        if (unlikely(status))
-            return status;
-        copy_in(to, buf, len_bytes);
-        memcpy((char *)to + len_bytes, words, sizeof words);
-        return velo_commit(conn, len_bytes + sizeof words, tag);
-    }
-    GUARD(conn, "connection");
-    conn_look_ahead(conn);
-    ring_tx_ask(&conn->tx, place);
-    char *to = (char *)(place.cell + 1);
-    copy_small_in(to, buf, len_bytes);
-    memcpy(to + len_bytes, words, sizeof words);
-    VELO_HOOK(HOOK_SEND_PAYLOAD);
-    ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof words, tag);
-    return conn_notify(conn);
+            conn->tx.limit)
+        return conn_try_send_behind(conn, buf, len_bytes, (const uint64_t[]){first, second},
+                                    sizeof words, tag);
+    return conn_send_behind_at(conn, place, buf, len_bytes, words, sizeof words, tag);
 }
 
 #endif
