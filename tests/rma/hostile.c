@@ -391,7 +391,7 @@ static void stay_inside(void *arg)
     struct requester me;
 
     requester_open(&me, REQUESTER_VPID);
-    order_enter(&me.peer->line->active, l->key);
+    order_enter(&me.peer->row->active, l->key);
     atomic_store(&l->inside, 1);
     for (;;)
         test_sleep_ns(TEST_MS);
@@ -449,7 +449,7 @@ static void die_inside(void *arg)
     struct requester me;
 
     requester_open(&me, REQUESTER_VPID + 1);
-    order_enter(&me.peer->line->active, *key);
+    order_enter(&me.peer->row->active, *key);
     (void)kill(getpid(), SIGKILL);
 }
 
