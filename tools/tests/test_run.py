@@ -420,6 +420,25 @@ def test_the_program_is_the_first_word_that_is_no_option() -> None:
         mpirun.find_job_program(mpirun.split(["--tag-output"]))
 
 
+def test_jobs_that_name_one_server_share_a_domain_and_leave_it_to_each_other(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_JOB", "touch $VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain.0.$$")
+    (tree / "uri").write_text("server at some place")
+    (tree / "same").write_text("server at some place")
+    (tree / "other").write_text("server at another place")
+    domains = []
+    for name in ("uri", "same", "other"):
+        found = said(capfd, "-n", "1", "--ompi-server", f"file:{tree}/{name}", "true")
+        domains.append(next(line for line in found if line.startswith("domain ")))
+    assert domains[0] == domains[1] != domains[2]
+    # The files of another job stay, whose names alone do not tell whether it lives.
+    assert len(list((tree / "shm").iterdir())) == 2 * 2 + 3
+    # Not where ranks may be on hosts that number their ports alike.
+    found = said(capfd, "-n", "1", "--ompi-server", "x", "--mca", "mtl_velo_domain", "a", "true")
+    assert not any(line.startswith("domain server") for line in found)
+
+
 # --- a job that does not use velo --------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -172,6 +173,32 @@ static int name_port(const struct velo_ompi_params *params, struct velo_ompi_por
     return status;
 }
 
+static uint64_t mix(uint64_t sum, const void *data, size_t len_bytes)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < len_bytes; i++)
+        sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3); /* FNV-1a. */
+    return sum;
+}
+
+/* A name of the folder in which ports are: by its machine's boot, device and number. */
+static uint64_t name_memory(void)
+{
+    char boot[64] = "";
+    struct stat st;
+    const char *folder = getenv("VELO_SHM_DIR");
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file != NULL && fgets(boot, sizeof boot, file) == NULL)
+        boot[0] = '\0';
+    if (file != NULL)
+        (void)fclose(file);
+    if (stat(folder != NULL && *folder != '\0' ? folder : "/dev/shm", &st) != 0)
+        memset(&st, 0, sizeof st);
+    uint64_t sum = mix(UINT64_C(0xcbf29ce484222325), boot, sizeof boot);
+    sum = mix(sum, &st.st_dev, sizeof st.st_dev);
+    return mix(sum, &st.st_ino, sizeof st.st_ino) | 1;
+}
+
 static int open_port(const struct velo_ompi_params *params, struct velo_ompi_port *port)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
@@ -202,6 +229,7 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
         return velo_ompi_error(status);
     }
     port->address.id = velo_port_id(port->port);
+    port->address.memory = name_memory();
     if (is_numbered || port->address.name_bytes == 0 || velo_ompi_hosts() < 2)
         return OPAL_SUCCESS;
     opal_output(0, "velo: the launcher does not tell ranks the number of their host (pmix.nodeid); "
@@ -237,6 +265,19 @@ static bool is_address(const struct velo_ompi_address *address, size_t len_bytes
            len_bytes == ADDRESS_BYTES(address->name_bytes);
 }
 
+bool velo_ompi_shares_memory(const mca_base_component_t *component,
+                             const struct velo_ompi_port *port, const opal_process_name_t *process)
+{
+    struct velo_ompi_address *address = NULL;
+    size_t len_bytes = 0;
+    int rc;
+    OPAL_MODEX_RECV(rc, component, process, (void **)&address, &len_bytes);
+    bool shares = rc == OPAL_SUCCESS && is_address(address, len_bytes) &&
+                  address->memory == port->address.memory;
+    free(address);
+    return shares;
+}
+
 int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
                    const opal_process_name_t *process, velo_id_t *id)
 {
@@ -253,7 +294,8 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
     } else if (strncmp(address->domain, port->address.domain, sizeof address->domain) != 0) {
         opal_output(0,
                     "velo: process %s is in domain %.*s, this one in %s; start both from one "
-                    "mpirun, or give both the same domain parameter",
+                    "mpirun, by `velo run` with one --ompi-server, or give both the same domain "
+                    "parameter",
                     OPAL_NAME_PRINT(*process), VELO_OMPI_DOMAIN_BYTES, address->domain,
                     port->address.domain);
         rc = OPAL_ERR_UNREACH;

@@ -39,6 +39,7 @@ struct velo_ompi_params {
 
 /** The address of its port that a rank publishes, up to the end of the name. */
 struct velo_ompi_address {
+    uint64_t memory; /**< The same for all that share the memory in which ports are; not 0. */
     velo_id_t id;
     uint32_t name_bytes; /**< 0: ranks of other nodes do not reach it. */
     char domain[VELO_OMPI_DOMAIN_BYTES];
@@ -81,6 +82,11 @@ void velo_ompi_close(struct velo_ompi_port *port);
  *  we cannot reach its port. */
 int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
                    const opal_process_name_t *process, velo_id_t *id);
+
+/** Does a process share the memory of this rank's port? It may be of another job, of which the
+ *  launcher does not say where it runs. */
+bool velo_ompi_shares_memory(const mca_base_component_t *component,
+                             const struct velo_ompi_port *port, const opal_process_name_t *process);
 
 /** The longest wait for a connection. Ports of a job are open before any rank learns their ids: the
  *  rest is time for a slow system, and for a network that loses what begins a connection. */

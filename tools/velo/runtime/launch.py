@@ -55,6 +55,8 @@ class Launch(NamedTuple):
     """The other hosts that ranks are on, if any are."""
     secrets: Sequence[str] = ()
     """Names in `env` of which nobody is to see the values."""
+    is_shared: bool = False
+    """Other jobs are in the domain, too."""
 
     def __str__(self) -> str:
         words = [
@@ -76,7 +78,9 @@ def complete(launch: Launch) -> int:
         used = ports.look() or not launch.must_use
     finally:
         ports.close()
-        left = remove_segments(launch.domain)
+        left = False if launch.is_shared else remove_segments(launch.domain)
+        if launch.is_shared:
+            _remove_dead(launch.domain)
         if launch.hosts and (code != 0 or left):
             launch.hosts.clean(launch.domain)
     if launch.hosts and code == 0 and left:
@@ -180,6 +184,15 @@ def _become(signals: set[int | signal.Signals]) -> None:
 def segment_folder() -> Path:
     """Where ports have their segments."""
     return Path(os.environ.get("VELO_SHM_DIR") or "/dev/shm")
+
+
+def _remove_dead(domain: str) -> None:
+    """Take away what dead ranks left where those of another job may live."""
+    # Cost: imported where it is needed, in few jobs.
+    from velo.runtime import leftovers
+
+    with contextlib.suppress(VeloError):
+        leftovers.look(domain, removes=True)
 
 
 def remove_segments(domain: str) -> bool:

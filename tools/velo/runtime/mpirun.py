@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mpirun command of a job: which options are mpirun's, where ranks go, how velo is selected."""
 
+import contextlib
 import itertools
 import os
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -160,7 +162,8 @@ def plan(
     job = split(arguments)
     find_job_program(job)
     mpirun, folder = find_mpirun(layer, root, kind)
-    domain = new_domain()
+    meeting = meeting_domain(job)
+    domain = meeting or new_domain()
     argv = [mpirun, "-n", str(ranks)]
     is_here = ranks_are_here(job)
     argv += selection(layer, folder, job.parameters, kind, is_here=is_here)
@@ -181,7 +184,9 @@ def plan(
         argv += [*across_hosts(job, kind), *exports(env, job.all_options)]
     argv += [*job.options, *job.program]
     must = must_use(job)
-    return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
+    return Launch(
+        argv, env, domain, must, hosts=others, secrets=hidden, is_shared=meeting is not None
+    )
 
 
 def across_hosts(job: Split, kind: str) -> list[str]:
@@ -250,6 +255,17 @@ def exports(env: Iterable[str], options: Sequence[str]) -> list[str]:
 def new_domain() -> str:
     """A domain for one job."""
     return f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
+
+
+def meeting_domain(job: Split) -> str | None:
+    """The domain of all jobs of this user and host that name one ompi-server: they may connect."""
+    for word, server in itertools.pairwise(job.all_options):
+        if word.lstrip("-") == "ompi-server" and ranks_are_here(job):
+            where = Path(server.removeprefix("file:"))
+            with contextlib.suppress(OSError):
+                server = where.read_text(errors="replace")
+            return f"server-{os.geteuid():x}-{zlib.crc32(server.encode()):x}"
+    return None
 
 
 def ranks_are_here(job: Split) -> bool:

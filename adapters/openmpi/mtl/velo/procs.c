@@ -16,11 +16,18 @@ bool mtl_velo_learns_names(void)
     return network != NULL && strstr(network, "card") != NULL;
 }
 
+static bool is_reached(const ompi_proc_t *proc)
+{
+    return velo_ompi_reaches(&mtl_velo.port, proc->super.proc_flags) ||
+           velo_ompi_shares_memory(&mca_mtl_velo_component.super.mtl_version, &mtl_velo.port,
+                                   &proc->super.proc_name);
+}
+
 int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs)
 {
     (void)mtl;
     for (size_t i = 0; i < count; i++) {
-        if (velo_ompi_reaches(&mtl_velo.port, procs[i]->super.proc_flags)) {
+        if (is_reached(procs[i])) {
             if (mtl_velo_learns_names() && !OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags) &&
                 mtl_velo_find(procs[i]) == NULL)
                 return OMPI_ERR_UNREACH;
@@ -56,7 +63,7 @@ int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
 struct mtl_velo_endpoint *mtl_velo_find(ompi_proc_t *proc)
 {
     velo_id_t id;
-    if (!velo_ompi_reaches(&mtl_velo.port, proc->super.proc_flags) ||
+    if (!is_reached(proc) ||
         velo_ompi_find(&mca_mtl_velo_component.super.mtl_version, &mtl_velo.port,
                        &proc->super.proc_name, &id) != OMPI_SUCCESS)
         return NULL;
