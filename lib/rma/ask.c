@@ -4,6 +4,7 @@
  * asked operation is sent piece by piece as the peer's ring has room; each piece has one answer,
  * and the answers come in the order of the pieces.
  */
+#include "no_device.h"
 #include "request.h"
 #include "unit.h"
 
@@ -134,14 +135,44 @@ int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
                                                     : rma_reach_do(peer, request);
 }
 
+static bool writes_here(const struct request *request)
+{
+    return request->op == VELO_RMA_OPERATION_GET || rma_request_is_update(request);
+}
+
+/* Is a fenced operation behind all before it, although they are not done? It is if the owner
+ * carries out all of them, one after the other, unless its data come from memory here that the
+ * answers to those before it are still to write. */
+static bool is_behind_all(struct velo_rma_peer *peer, const struct request *request)
+{
+    if (peer->rma->device != &rma_no_device || request->op == VELO_RMA_OPERATION_NOTIFY ||
+        (request->op == VELO_RMA_OPERATION_PUT && peer->asked_here > 0))
+        return false;
+    return rma_reach_must_ask(peer, request);
+}
+
+/* What is posted later is behind the fence, too, and may be done without the owner. */
+static void pass_fence_on(struct velo_rma_peer *peer)
+{
+    struct op *next = peer->waiting.head->next;
+    if (next)
+        next->fenced = true;
+    else
+        peer->fence = true;
+}
+
 /* Begin the first operation that waits. VELO_AGAIN: not now. */
 static int begin(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
-    if (op->fenced && (peer->asked.head || peer->offloaded > 0))
+    bool is_fenced = op->fenced && (peer->asked.head || peer->offloaded > 0);
+    if (is_fenced && !is_behind_all(peer, &op->request))
         return VELO_AGAIN;
-    int status =
-        rma_is_behind_device(peer, &op->request) ? MUST_ASK : rma_do_now(peer, &op->request);
+    if (is_fenced)
+        pass_fence_on(peer);
+    int status = is_fenced || rma_is_behind_device(peer, &op->request)
+                     ? MUST_ASK
+                     : rma_do_now(peer, &op->request);
     if (status == MUST_ASK)
         status = peer->rma->device->begin(peer, op);
     if (status == VELO_AGAIN)
@@ -151,6 +182,7 @@ static int begin(struct velo_rma_peer *peer, int *ended)
         return VELO_OK;
     if (status == MUST_ASK) {
         append(&peer->asked, op);
+        peer->asked_here += writes_here(&op->request);
         peer->sending = op;
         return VELO_OK;
     }
@@ -289,6 +321,7 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
     if (peer->sending == op || op->pieces_answered < op->pieces_sent)
         return 0;
     (void)take_first_op(&peer->asked);
+    peer->asked_here -= writes_here(&op->request);
     if (op->status == VELO_OK)
         rma->counters.asked++;
     finish(peer, op, op->status);
@@ -301,6 +334,7 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
 {
     peer->gone = status;
     peer->sending = NULL;
+    peer->asked_here = 0;
     peer->rma->device->fail(peer, status);
     while (peer->asked.head)
         finish(peer, take_first_op(&peer->asked), status);

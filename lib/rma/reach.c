@@ -515,3 +515,15 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
     leave(peer);
     return status;
 }
+
+bool rma_reach_must_ask(struct velo_rma_peer *peer, const struct request *request)
+{
+    struct grant grant;
+    if (rma_peer_is_remote(peer))
+        return true;
+    if (!enter(peer, request->key, &grant))
+        return false; /* The operation fails. */
+    bool is_reached = find(peer, &grant) || (peer->pid && !rma_request_is_update(request));
+    leave(peer);
+    return !is_reached;
+}

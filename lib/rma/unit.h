@@ -62,7 +62,7 @@ struct cursor {
 struct op {
     struct op *next;
     struct request request;
-    bool fenced; /* It begins only when all before it are done. */
+    bool fenced; /* It takes effect only when all before it have. */
     int status;
     struct cursor sent;
     struct cursor answered;
@@ -112,6 +112,7 @@ struct velo_rma_peer {
 
     struct op_list waiting; /* Not begun. */
     struct op_list asked;   /* Begun, in the order of their answers. */
+    uint32_t asked_here;    /* Those of them whose answers write memory here. */
     struct op *sending;     /* The last of `asked`, if not all of it is sent. */
     bool fence;             /* The next operation is fenced. */
     uint32_t handle;        /* Answers name it to find this peer. */
@@ -229,6 +230,8 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
 void rma_reach_probe(struct velo_rma_peer *peer);
 /** Do a request now. VELO_OK, VELO_AGAIN, MUST_ASK, or an error. */
 int rma_reach_do(struct velo_rma_peer *peer, const struct request *request);
+/** Can only the owner do a request? False also if nobody can. */
+bool rma_reach_must_ask(struct velo_rma_peer *peer, const struct request *request);
 /** Check a request without doing it. VELO_OK or an error. */
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request);
 /** `remote`: the node's address of the registration that a request names. `address`: the request's

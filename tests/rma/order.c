@@ -230,6 +230,145 @@ TEST(a_fence_holds_back_what_comes_after_until_all_before_is_done)
     requester_close(&me);
 }
 
+/* An owner that takes in what has come each time that it is told to, and at no other time. */
+struct steps {
+    atomic_int ready;
+    atomic_uint step, done; /* UINT32_MAX: the last. */
+    velo_rma_key_t key;
+    uint64_t words[16];
+    atomic_ullong served; /* Pieces, after the last step. */
+};
+
+static void take_steps(void *arg)
+{
+    struct steps *s = arg;
+    struct velo_port *port = port_open(OWNER_VPID);
+    struct velo_rma *rma = rma_open(port);
+    struct velo_rma_notification note;
+    struct velo_rma_counters counters;
+    struct velo_rma_mem *mem;
+
+    CHECK_OK(velo_rma_mem_register(rma, s->words, sizeof s->words, VELO_RMA_RIGHT_ALL,
+                                   VELO_RMA_PEER_ANY, &mem));
+    s->key = velo_rma_mem_key(mem);
+    atomic_store(&s->ready, 1);
+    for (unsigned done = 0; done != UINT32_MAX;) {
+        unsigned step = atomic_load(&s->step);
+        if (step == done) {
+            test_sleep_ns(TEST_MS);
+            continue;
+        }
+        (void)velo_rma_try_poll(rma, &note, 1);
+        CHECK_OK(velo_rma_counters(rma, &counters, sizeof counters));
+        atomic_store(&s->served, counters.served);
+        atomic_store(&s->done, done = step);
+    }
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
+
+static void owner_steps(struct steps *s, unsigned step)
+{
+    atomic_store(&s->step, step);
+    while (atomic_load(&s->done) != step)
+        sched_yield();
+}
+
+static pid_t steps_begin(struct steps *s, struct requester *me)
+{
+    way_set(WAY_ASKED);
+    pid_t child = child_start(take_steps, s);
+    while (!atomic_load(&s->ready))
+        sched_yield();
+    requester_open(me, REQUESTER_VPID);
+    return child;
+}
+
+static void steps_end(struct steps *s, struct requester *me, pid_t child)
+{
+    owner_steps(s, UINT32_MAX);
+    child_join(child);
+    requester_close(me);
+}
+
+TEST(what_the_owner_is_asked_for_with_fences_between_takes_one_round_trip)
+{
+    test_needs_shared_memory(); /* The owner's calls are counted. */
+    struct steps *s = test_shared_alloc(sizeof *s);
+    struct requester me;
+    uint64_t last;
+    pid_t child = steps_begin(s, &me);
+
+    for (uint64_t i = 0; i < 16; i++) {
+        CHECK_OK(velo_rma_fence(me.peer));
+        CHECK_OK(velo_rma_put(me.peer, &i, 8, velo_rma_place(s->key, i / 2 * 8), 0, 0));
+    }
+    CHECK_OK(velo_rma_fence(me.peer));
+    CHECK_OK(velo_rma_get(me.peer, &last, 8, velo_rma_place(s->key, 7 * 8), 0, 0));
+    owner_steps(s, 1);
+    CHECK_EQ(atomic_load(&s->served), 17);
+    flush(me.peer);
+    CHECK_EQ(last, 15);
+    for (uint64_t i = 0; i < 8; i++)
+        CHECK_EQ(s->words[i], 2 * i + 1);
+    steps_end(s, &me, child);
+}
+
+TEST(a_put_behind_a_fence_sends_what_was_read_before_it)
+{
+    test_needs_shared_memory();
+    struct steps *s = test_shared_alloc(sizeof *s);
+    struct requester me;
+    uint64_t word = 0;
+    pid_t child = steps_begin(s, &me);
+
+    s->words[0] = 7;
+    CHECK_OK(velo_rma_get(me.peer, &word, 8, velo_rma_place(s->key, 0), 0, 0));
+    CHECK_OK(velo_rma_fence(me.peer));
+    CHECK_OK(velo_rma_put(me.peer, &word, 8, velo_rma_place(s->key, 8), 0, 0));
+    owner_steps(s, 1);
+    CHECK_EQ(atomic_load(&s->served), 1);
+    CHECK_STATUS(velo_rma_flush(me.peer, 0),
+                 VELO_TIMEOUT); /* The answer is here, the put leaves. */
+    owner_steps(s, 2);
+    CHECK_EQ(atomic_load(&s->served), 2);
+    flush(me.peer);
+    CHECK_EQ(s->words[1], 7);
+    steps_end(s, &me, child);
+}
+
+TEST(a_direct_operation_stays_behind_a_fence_that_an_asked_one_has_passed)
+{
+    test_needs_shared_memory();
+    struct two_kinds *t = test_shared_alloc(sizeof *t);
+    struct velo_rma_peer *onlooker;
+    struct requester me;
+    uint64_t word = 1;
+
+    way_set(WAY_ASKED);
+    pid_t child = child_start(own_two_kinds, t);
+    requester_open(&me, REQUESTER_VPID);
+    CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), &onlooker, 0));
+    while (!atomic_load(&t->ready))
+        sched_yield();
+
+    CHECK_OK(velo_rma_put(me.peer, &word, 8, velo_rma_place(t->slow, 0), 0, 0));
+    CHECK_OK(velo_rma_fence(me.peer));
+    word = 2;
+    CHECK_OK(velo_rma_put(me.peer, &word, 8, velo_rma_place(t->slow, 0), 0, 0));
+    CHECK_OK(velo_rma_put_immediate(me.peer, 3, 8, velo_rma_place(t->fast, 0), 0, 0));
+    CHECK_STATUS(velo_rma_flush(me.peer, 10 * TEST_MS), VELO_TIMEOUT);
+    CHECK_EQ(look(onlooker, t->fast), 0);
+
+    atomic_store(&t->go, 1);
+    flush(me.peer);
+    CHECK_EQ(look(onlooker, t->fast), 3);
+    CHECK_EQ(atomic_load(&t->slow_word), 2);
+    atomic_store(&t->stop, 1);
+    child_join(child);
+    requester_close(&me);
+}
+
 TEST(a_fence_between_direct_operations_costs_nothing_and_changes_nothing)
 {
     struct owner owner;
