@@ -36,7 +36,7 @@ from velo.results.records import Sample
 VELO_JOBS = (
     ("velo limits", "limit"),
     ("velo latency", "latency", "--sizes", "1,8,16,32,56,64,128,256,512,1024,2048,4096,8192"),
-    ("velo latency in place", "latency", "--sizes", "8", "--in-place"),
+    ("velo latency in place", "latency", "--sizes", "8,64,256,1024,4096,8192", "--in-place"),
     ("velo senders", "latency", "--sizes", "8", "--senders", velo_perf.SENDERS),
     ("velo rate", "rate", "--sizes", velo_perf.RATE_SIZES),
     ("velo bandwidth", "bandwidth"),
