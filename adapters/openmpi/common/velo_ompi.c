@@ -18,6 +18,11 @@
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
+/* Connections that a rank's port has room for: two each to twice as many ranks as the job has, and
+ * those of processes that it spawns or meets. Each takes addresses of all that connect to the port.
+ */
+#define CONNS_A_RANK 4u
+#define CONNS_MORE 512u
 /* A port that closes waits so long for a rank that stands still to take what was sent to it. */
 #define LINGER_NS INT64_C(10000000000)
 /* The bytes of an address that ranks publish. */
@@ -64,6 +69,10 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
                       "Bytes for long messages in each peer's receive ring, a power of two from 16 "
                       "KiB to 16 MiB (0: the layer's default)",
                       &params->data_bytes);
+    register_unsigned(component, "conns",
+                      "Connections that each port has room for, two for a peer; a rank that spawns "
+                      "or meets more than 256 processes needs more (0: by the number of ranks)",
+                      &params->conns_max);
     (void)mca_base_component_var_register(
         component, "simulated",
         "Do the ranks run in virtual time on the simulated cluster, whose nodes all reach each "
@@ -199,13 +208,21 @@ static uint64_t name_memory(void)
     return mix(sum, &st.st_ino, sizeof st.st_ino) | 1;
 }
 
+static uint32_t conns_max(const struct velo_ompi_params *params)
+{
+    uint64_t conns = (uint64_t)velo_ompi_ranks() * CONNS_A_RANK + CONNS_MORE;
+    if (params->conns_max > 0)
+        return params->conns_max;
+    return conns < VELO_CONNS_MAX ? (uint32_t)conns : VELO_CONNS_MAX;
+}
+
 static int open_port(const struct velo_ompi_params *params, struct velo_ompi_port *port)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
     attr.domain = port->address.domain;
     attr.depth_slots = params->depth_slots;
     attr.data_bytes = params->data_bytes;
-    attr.conns_max = VELO_CONNS_MAX;
+    attr.conns_max = conns_max(params);
     attr.linger_ns = LINGER_NS;
     int status = VELO_ERR_FULL;
     /* A job that this one spawns starts at another node id (jobs count from 1), and ranks beyond

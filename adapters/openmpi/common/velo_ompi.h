@@ -31,6 +31,7 @@ struct velo_ompi_params {
     char *domain;
     unsigned depth_slots;
     unsigned data_bytes;
+    unsigned conns_max;
     bool simulated;
     int sleep;
     unsigned sleep_polls;
