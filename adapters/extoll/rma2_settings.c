@@ -93,7 +93,7 @@ static RMA2_ERROR set_options(RMA2_Port port, RMA2_Handle handle, RMA2_Connectio
         return RMA2_ERR_INV_PORT;
     enum turn_held held = turn_take(&port->turn);
     RMA2_ERROR error = RMA2_ERR_INV_HANDLE;
-    if (rma2_is_handle_of(port, handle)) {
+    if (handle && rma2_is_handle_of(port, handle)) {
         handle->options = (handle->options & ~mask) | options;
         error = RMA2_SUCCESS;
     }

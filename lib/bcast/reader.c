@@ -53,8 +53,10 @@ static int claim(struct velo_bcast_reader *reader, uint32_t generation)
             continue;
         VELO_HOOK(HOOK_BCAST_LOCKED);
         /* Only the writer may change it now, once: it frees the entry of a dead reader. */
-        if (order_claim_entry(entry, order_read_entry(entry), mine) ||
-            order_claim_entry(entry, order_read_entry(entry), mine)) {
+        bool claimed = false;
+        for (int tries = 0; tries < 2 && !claimed; tries++)
+            claimed = order_claim_entry(entry, order_read_entry(entry), mine);
+        if (claimed) {
             reader->index = i;
         } else {
             seg_unlock_entry(segment, i);

@@ -105,7 +105,6 @@ TEST(no_port_is_an_error_of_each_call)
     RMA2_Region region = *a.region, *out;
     RMA2_Notification *note;
     RMA2_Handle handle;
-    uint32_t tc;
     const RMA2_ERROR no_port = RMA2_ERR_INV_PORT;
     CHECK_EQ(rma2_open(NULL), no_port);
     CHECK_EQ(rma2_close(NULL), no_port);
@@ -120,6 +119,17 @@ TEST(no_port_is_an_error_of_each_call)
     CHECK_EQ(rma2_noti_free(NULL, NULL), no_port);
     CHECK_EQ(rma2_replay_buffer_drain(NULL), no_port);
     CHECK_EQ(rma2_get_queue_size(NULL), 0);
+    CHECK_EQ(rma2_get_nodeid(NULL), RMA2_NODEID_ANY);
+    CHECK_EQ(rma2_get_vpid(NULL), RMA2_VPID_ANY);
+    alone_close(&a);
+}
+
+TEST(no_port_is_an_error_of_each_setting)
+{
+    struct alone a = alone_fresh();
+    RMA2_Region *out;
+    uint32_t tc;
+    const RMA2_ERROR no_port = RMA2_ERR_INV_PORT;
     CHECK_EQ(rma2_set_queue_size(NULL, PAGE), no_port);
     CHECK_EQ(rma2_set_queue_segment_size(NULL, PAGE), no_port);
     CHECK_EQ(rma2_register_adhoc(NULL, memory, &out), no_port);
@@ -132,8 +142,6 @@ TEST(no_port_is_an_error_of_each_call)
     CHECK_EQ(rma2_set_protectionid(NULL, 0), no_port);
     rma2_set_replay_mode(NULL, RMA2_REPLAY_ALL);
     CHECK_EQ(rma2_get_replay_buffer_mode(NULL), RMA2_REPLAY_MANUAL);
-    CHECK_EQ(rma2_get_nodeid(NULL), RMA2_NODEID_ANY);
-    CHECK_EQ(rma2_get_vpid(NULL), RMA2_VPID_ANY);
     alone_close(&a);
 }
 
@@ -169,7 +177,7 @@ TEST(nothing_is_to_be_drained_and_the_queue_has_its_size)
     alone_close(&a);
 }
 
-TEST(a_queue_is_as_long_as_the_program_wants)
+TEST(a_queue_of_a_size_that_cannot_be_is_refused)
 {
     struct alone a = alone_fresh();
     const uint32_t wrong[] = {0, 1, PAGE - 1, PAGE + 16, (UINT32_C(1) << 30) + PAGE};
@@ -181,24 +189,33 @@ TEST(a_queue_is_as_long_as_the_program_wants)
     CHECK_EQ(rma2_set_queue_segment_size(a.port, 2 * PAGE), SUCCESS);
     CHECK_EQ(rma2_get_queue_segment_size(a.port), 2 * PAGE);
     CHECK_EQ(rma2_get_queue_size(a.port), 256 << 10);
-    /* 768: its places are not a power of two. */
-    CHECK_EQ(rma2_set_queue_size(a.port, 3 * PAGE), SUCCESS);
-    CHECK_EQ(rma2_get_queue_size(a.port), 3 * PAGE);
-    RMA2_Notification *notes[768];
+    alone_close(&a);
+}
+
+/* Post and take, and free none, until there is no room. */
+static uint32_t fill_queue(const struct alone *a, RMA2_Notification **notes, uint32_t notes_max)
+{
     uint32_t taken = 0;
-    RMA2_ERROR error;
-    for (uint64_t posted = 0;; posted++) {
-        CHECK_EQ(rma2_post_immediate_put(a.port, a.self, 8, posted, a.region->nla + posted % 8 * 8,
-                                         RMA2_REQUESTER, 0),
+    RMA2_ERROR error = SUCCESS;
+    while (error == SUCCESS && taken < notes_max) {
+        CHECK_EQ(rma2_post_immediate_put(a->port, a->self, 8, 1, a->region->nla, RMA2_REQUESTER, 0),
                  SUCCESS);
-        error = rma2_noti_get_block(a.port, &notes[taken]);
-        if (error)
-            break;
-        taken++;
-        CHECK_EQ(rma2_set_queue_size(a.port, PAGE), RMA2_ERR_NOT_YET);
-        CHECK(taken < ARRAY_LEN(notes));
+        error = rma2_noti_get_block(a->port, &notes[taken]);
+        taken += error == SUCCESS;
+        CHECK_EQ(rma2_set_queue_size(a->port, PAGE), RMA2_ERR_NOT_YET);
     }
     CHECK_EQ(error, RMA2_ERR_NO_DESC_MEM);
+    return taken;
+}
+
+/* 768 notifications: its places are not a power of two. */
+TEST(a_queue_is_as_long_as_the_program_wants)
+{
+    struct alone a = alone_fresh();
+    RMA2_Notification *notes[768];
+    CHECK_EQ(rma2_set_queue_size(a.port, 3 * PAGE), SUCCESS);
+    CHECK_EQ(rma2_get_queue_size(a.port), 3 * PAGE);
+    uint32_t taken = fill_queue(&a, notes, ARRAY_LEN(notes));
     CHECK(taken >= ARRAY_LEN(notes) - 2);
     for (uint32_t i = 0; i < taken; i++) {
         CHECK_EQ(rma2_noti_get_size(notes[i]), 8);
@@ -261,21 +278,26 @@ TEST(each_option_connects_and_a_register_file_is_refused_at_the_post)
     alone_close(&a);
 }
 
-TEST(a_connection_keeps_what_is_asked_of_it)
+TEST(a_connection_refuses_what_is_not_there)
 {
     struct alone a = alone_fresh();
     const uint32_t no = (uint32_t)RMA2_ERR_ERROR;
-    RMA2_Handle other;
-    uint32_t request = 9, response = 9;
-    CHECK_EQ(rma2_get_interrupt(a.port, a.self), no);
-    CHECK_EQ(rma2_request_interrupt(a.port, a.self), SUCCESS);
-    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)SUCCESS);
     CHECK_EQ(rma2_request_rra(a.port, a.self), RMA2_ERR_NO_DEVICE);
     CHECK_EQ(rma2_get_rra(a.port, a.self), no);
     CHECK_EQ(rma2_request_physical_access(a.port, a.self), RMA2_ERR_NO_DEVICE);
     CHECK_EQ(rma2_get_physical_access(a.port, a.self), no);
+    CHECK_EQ(rma2_request_rra(a.port, NULL), RMA2_ERR_INV_HANDLE);
+    CHECK_EQ(rma2_get_rra(a.port, NULL), no);
     CHECK_EQ(rma2_set_protectionid(a.port, 0), SUCCESS);
     CHECK_EQ(rma2_set_protectionid(a.port, 1), RMA2_ERR_NO_DEVICE);
+    alone_close(&a);
+}
+
+TEST(a_connection_keeps_its_traffic_classes)
+{
+    struct alone a = alone_fresh();
+    RMA2_Handle other;
+    uint32_t request = 9, response = 9;
     CHECK_EQ(rma2_request_tcs(a.port, a.self, 4, 0), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_request_tcs(a.port, a.self, 0, 4), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_get_tcs(a.port, a.self, &request, &response), SUCCESS);
@@ -283,13 +305,23 @@ TEST(a_connection_keeps_what_is_asked_of_it)
     CHECK_EQ(rma2_request_tcs(a.port, a.self, 2, 3), SUCCESS);
     CHECK_EQ(rma2_get_tcs(a.port, a.self, &request, &response), SUCCESS);
     CHECK(request == 2 && response == 3);
-    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)SUCCESS);
     CHECK_EQ(rma2_get_tcs(a.port, a.self, NULL, &response), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_connect(a.port, 0, 7, RMA2_CONN_TC3 | RMA2_CONN_RRA, &other), SUCCESS);
     CHECK_EQ(rma2_get_rra(a.port, other), (uint32_t)SUCCESS);
     CHECK_EQ(rma2_get_tcs(a.port, other, &request, &response), SUCCESS);
     CHECK(request == 3 && response == 3);
     CHECK_EQ(rma2_disconnect(a.port, other), SUCCESS);
+    alone_close(&a);
+}
+
+TEST(a_connection_interrupts_if_it_is_asked_to)
+{
+    struct alone a = alone_fresh();
+    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)RMA2_ERR_ERROR);
+    CHECK_EQ(rma2_request_interrupt(a.port, a.self), SUCCESS);
+    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)SUCCESS);
+    CHECK_EQ(rma2_request_tcs(a.port, a.self, 1, 1), SUCCESS);
+    CHECK_EQ(rma2_get_interrupt(a.port, a.self), (uint32_t)SUCCESS);
     alone_close(&a);
 }
 
@@ -786,15 +818,23 @@ TEST(a_descriptor_of_each_command_does_what_its_post_does)
     note = note_next(a.port);
     CHECK_EQ(rma2_noti_get_notiput_class(&note), 0x5a);
     CHECK_EQ(rma2_noti_get_notiput_payload(&note), 0x123456789);
+    CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
+    CHECK_EQ(rma2_desc_free(a.port, NULL), SUCCESS);
+    alone_close(&a);
+}
+
+TEST(a_descriptor_of_a_notification_takes_another_class_and_word)
+{
+    struct alone a = alone_fresh();
+    RMA2_Descriptor own, *descriptor = &own;
+    CHECK_EQ(rma2_desc_set_noti_put(descriptor, a.self, RMA2_COMPLETER, 0, 0x5a, 1), SUCCESS);
     CHECK_EQ(rma2_desc_set_notification_value(NULL, 1, 2), RMA2_ERR_INV_VALUE);
     CHECK_EQ(rma2_desc_set_notification_value(descriptor, 0x42, 0xabcdef), SUCCESS);
     CHECK_EQ(rma2_post_descriptor(a.port, a.self, descriptor), SUCCESS);
-    note = note_next(a.port);
+    RMA2_Notification note = note_next(a.port);
     CHECK_EQ(rma2_noti_get_notification_type(&note), RMA2_COMPLETER);
     CHECK_EQ(rma2_noti_get_notiput_class(&note), 0x42);
     CHECK_EQ(rma2_noti_get_notiput_payload(&note), 0xabcdef);
-    CHECK_EQ(rma2_desc_free(a.port, descriptor), SUCCESS);
-    CHECK_EQ(rma2_desc_free(a.port, NULL), SUCCESS);
     alone_close(&a);
 }
 

@@ -48,7 +48,9 @@ static int mappings(void)
     return count;
 }
 
-static void be_a_child(MPI_Comm parents, char *data)
+static char data[LONG_BYTES];
+
+static void be_a_child(MPI_Comm parents)
 {
     int round = -1;
     MPI_Bcast(&round, 1, MPI_INT, 0, parents);
@@ -58,7 +60,7 @@ static void be_a_child(MPI_Comm parents, char *data)
     MPI_Comm_disconnect(&parents);
 }
 
-static void raise_children(char *program, int round, int count, int rank, char *data)
+static void raise_children(char *program, int round, int count, int rank)
 {
     MPI_Comm children;
     MPI_Status status;
@@ -80,21 +82,18 @@ int main(int argc, char **argv)
 {
     int level, rank, first[2] = {0, 0};
     MPI_Comm parents;
-    char *data = malloc(LONG_BYTES);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_get_parent(&parents);
-    if (data == NULL)
-        fail("no memory");
     if (parents != MPI_COMM_NULL) {
-        be_a_child(parents, data);
+        be_a_child(parents);
         MPI_Finalize();
         return 0;
     }
     if (argc != 3)
         fail("usage: spawn ROUNDS CHILDREN");
     for (int round = 0; round < atoi(argv[1]); round++) {
-        raise_children(argv[0], round, atoi(argv[2]), rank, data);
+        raise_children(argv[0], round, atoi(argv[2]), rank);
         if (round == ROUNDS_TO_SETTLE - 1) {
             first[0] = descriptors();
             first[1] = mappings();
