@@ -14,6 +14,7 @@
 #include "no_device.h"
 #include "unit.h"
 
+#define PROBE_BYTES 4096u /* The kernel rounds it up to a page. */
 #define DOMAIN_SUFFIX "+rma"
 #define CONNECT_NAP_NS 1000000
 
@@ -32,13 +33,25 @@ static int fill_random(void *to, size_t len_bytes)
                : velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
 }
 
+/* A page that children do not inherit: they find zero there. */
+static uint64_t *make_probe(void)
+{
+    void *page =
+        mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    (void)madvise(page, PROBE_BYTES, MADV_WIPEONFORK); /* Linux 4.14. */
+    return page;
+}
+
 static int allocate(struct velo_rma *rma)
 {
+    rma->probe = make_probe();
     rma->queue = calloc(VELO_RMA_NOTIFICATIONS_MAX, sizeof *rma->queue);
     rma->mems = calloc(VELO_RMA_MEMS_MAX, sizeof *rma->mems);
     rma->ops = calloc(VELO_RMA_OPS_MAX, sizeof *rma->ops);
     rma->repliers = calloc(IDS_MAX, sizeof *rma->repliers);
-    if (!rma->queue || !rma->mems || !rma->ops || !rma->repliers)
+    if (!rma->probe || !rma->queue || !rma->mems || !rma->ops || !rma->repliers)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for an RMA unit");
     for (uint32_t i = 0; i < VELO_RMA_OPS_MAX; i++) {
         rma->ops[i].next = rma->ops_free;
@@ -46,7 +59,7 @@ static int allocate(struct velo_rma *rma)
     }
     uint64_t random[3];
     int status = fill_random(random, sizeof random);
-    rma->probe = random[0];
+    *rma->probe = random[0];
     rma->key_last = random[1];
     rma->key_step = random[2] | 1;
     return status;
@@ -72,7 +85,7 @@ static int open_port(struct velo_rma *rma, struct velo_port *port, bool may_atta
     if (rma->may_attach) /* Without this call Yama permits attach to related processes only. */
         (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
-    return rma_table_create(&rma->table, rma->port->segment, &rma->probe);
+    return rma_table_create(&rma->table, rma->port->segment, rma->probe);
 }
 
 static void destroy(struct velo_rma *rma)
@@ -85,6 +98,8 @@ static void destroy(struct velo_rma *rma)
     free(rma->mems);
     free(rma->ops);
     free(rma->repliers);
+    if (rma->probe)
+        (void)munmap(rma->probe, PROBE_BYTES);
     free(rma);
 }
 

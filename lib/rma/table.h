@@ -47,7 +47,8 @@ struct table_header {
     /* Owner, once; the magic last. */
     _Alignas(SEG_ALIGN) uint64_t magic;
     uint64_t probe_address; /* Holds probe_value in the owner's private memory. */
-    uint64_t probe_value;   /* Random: a peer that reads it there reads the right process. */
+    uint64_t probe_value;   /* Random: a peer that reads it there reads the right process, and no
+                             * child of it, in which that memory is zero. */
 
     _Alignas(SEG_ALIGN) uint64_t backed; /* Owner: entries that have memory. */
     uint64_t rows_used;                  /* Requesters raise it: rows from here on are unused. */

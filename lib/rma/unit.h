@@ -147,7 +147,7 @@ struct velo_rma {
     bool stalled;     /* ...because the notification queue was full. */
     bool interrupted; /* A wait has to end. */
     uint32_t polls;
-    uint64_t probe; /* Random: see table_header. */
+    uint64_t *probe; /* A page with a random word: see table_header. */
 
     struct velo_rma_notification *queue;
     uint32_t queue_head;

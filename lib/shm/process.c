@@ -17,7 +17,7 @@
 #include "memory.h"
 
 /* The number is that of the layout: copies with different layouts share nothing. */
-#define MEMORY_NAME "velo-process-1"
+#define MEMORY_NAME "velo-process-2"
 #define MAPS_NAME "/memfd:" MEMORY_NAME " "
 
 #define FILES_MAX (1u << 17)
@@ -30,7 +30,7 @@ struct file {
 };
 
 struct shared {
-    uint64_t pid; /* Of the process that this describes; 0: not set up, BUSY: being set up. */
+    uint64_t id; /* Of the process that this describes; 0: not set up, BUSY: being set up. */
     pthread_mutex_t mutex;
     uint32_t files_len;
     struct file files[FILES_MAX];
@@ -39,7 +39,26 @@ struct shared {
 #define BUSY UINT64_MAX
 
 static struct shared *shared;
-static uint64_t copy_pid; /* The process that this copy has last seen. */
+static uint64_t copy_id; /* The process that this copy has last seen. */
+
+/* ---- which process --------------------------------------------------------------------------- */
+
+/* A child that is the first of a PID namespace may have its parent's number: the namespace tells
+ * them apart. 0: it cannot be known, where /proc is not there, or not any more. */
+static uint32_t pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/thread-self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
+}
+
+static uint64_t make_id(void) { return (uint64_t)pid_namespace() << 32 | (uint32_t)getpid(); }
+
+static bool is_same(uint64_t one, uint64_t other)
+{
+    uint32_t namespaces[] = {(uint32_t)(one >> 32), (uint32_t)(other >> 32)};
+    return (uint32_t)one == (uint32_t)other &&
+           (namespaces[0] == namespaces[1] || namespaces[0] == 0 || namespaces[1] == 0);
+}
 
 /* ---- the memory ------------------------------------------------------------------------------ */
 
@@ -89,28 +108,29 @@ static void find_or_make_memory(void)
 /* ---- the lock -------------------------------------------------------------------------------- */
 
 /* For the first call in a process, or in a child that has its parent's memory. */
-static void set_up(uint64_t pid)
+static void set_up(uint64_t id)
 {
-    uint64_t now = order_read_entry(&shared->pid);
-    while (now != pid) {
-        if (now != BUSY && order_claim_entry(&shared->pid, now, BUSY)) {
+    uint64_t now = order_read_entry(&shared->id);
+    while (now == BUSY || !is_same(now, id)) {
+        if (now != BUSY && order_claim_entry(&shared->id, now, BUSY)) {
             pthread_mutex_init(&shared->mutex, NULL);
             shared->files_len = 0;
-            order_publish_entry(&shared->pid, pid);
+            order_publish_entry(&shared->id, id);
         }
-        now = order_read_entry(&shared->pid);
+        now = order_read_entry(&shared->id);
     }
 }
 
 bool process_lock(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    uint64_t pid = (uint64_t)getpid();
+    uint64_t id = make_id();
     pthread_once(&once, find_or_make_memory);
-    set_up(pid);
+    set_up(id);
     pthread_mutex_lock(&shared->mutex);
-    bool is_new = copy_pid != pid;
-    copy_pid = pid;
+    bool is_new = !is_same(copy_id, id);
+    if (is_new)
+        copy_id = id;
     return is_new;
 }
 

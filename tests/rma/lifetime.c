@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -544,4 +545,86 @@ TEST(atomic_updates_of_several_processes_sum_exactly)
         CHECK_EQ(words[2], (uint64_t)ADDERS * (uint64_t)LOCKS);
         owner_stop(&owner);
     }
+}
+
+/* ---- a child with its parent's number -------------------------------------------------------- */
+
+/* Both are the first process of a PID namespace: each is number 1 to itself. */
+struct namesakes {
+    char memory[8]; /* Of the parent; the child has a copy. */
+    velo_rma_key_t key;
+    atomic_int *skipped, *is_put;
+};
+
+/* As child_start(), which compares process ids: they differ inside. */
+static pid_t start_inside(void (*body)(void *arg), void *arg)
+{
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child != 0)
+        return child;
+    CHECK_EQ(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
+    body(arg);
+    _exit(0);
+}
+
+static void put_to_parent(void *arg)
+{
+    struct namesakes *both = arg;
+    struct requester me;
+    struct velo_rma_notification note;
+    CHECK_EQ(getpid(), 1);
+    requester_open(&me, REQUESTER_VPID);
+    CHECK_OK(velo_rma_put(me.peer, "written", sizeof both->memory, velo_rma_place(both->key, 0),
+                          VELO_RMA_NOTIFY_REQUESTER, 0));
+    CHECK_EQ(velo_rma_poll(me.rma, &note, 1, TEST_PATIENCE_NS), 1);
+    CHECK_EQ(note.class_, VELO_RMA_CLASS_REQUESTER);
+    CHECK_EQ(both->memory[0], 0); /* It is not what was put to. */
+    atomic_store(both->is_put, 1);
+    requester_close(&me);
+}
+
+static void own_in_namespace(void *arg)
+{
+    struct namesakes *both = arg;
+    struct velo_port *port = port_open(OWNER_VPID);
+    struct velo_rma *rma;
+    struct velo_rma_mem *mem;
+    CHECK_EQ(getpid(), 1);
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
+    CHECK_OK(velo_rma_mem_register(rma, both->memory, sizeof both->memory, VELO_RMA_RIGHT_ALL,
+                                   VELO_RMA_PEER_ANY, &mem));
+    both->key = velo_rma_mem_key(mem);
+    if (!test_unshare(CLONE_NEWPID)) {
+        atomic_store(both->skipped, 1);
+    } else {
+        pid_t child = start_inside(put_to_parent, both);
+        int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+        while (!atomic_load(both->is_put) && test_now_ns() < end_ns)
+            (void)velo_rma_progress(rma);
+        child_join(child);
+        CHECK_EQ(memcmp(both->memory, "written", sizeof both->memory), 0);
+    }
+    CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
+
+static void enter_namespace(void *arg)
+{
+    const struct namesakes *both = arg;
+    if (test_unshare(CLONE_NEWPID))
+        child_join(start_inside(own_in_namespace, arg));
+    else
+        atomic_store(both->skipped, 1);
+}
+
+TEST(a_child_with_the_number_of_its_parent_puts_to_the_parent_not_to_its_own_copy)
+{
+    test_needs_shared_memory();
+    struct namesakes both = {.skipped = test_shared_alloc(sizeof(atomic_int)),
+                             .is_put = test_shared_alloc(sizeof(atomic_int))};
+    child_join(child_start(enter_namespace, &both));
+    if (atomic_load(both.skipped))
+        test_skip("no PID namespaces here");
 }
