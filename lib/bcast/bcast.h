@@ -34,6 +34,7 @@
 #include "../base/hook.h"
 #include "../base/order.h"
 #include "../core/guard.h"
+#include "../core/source.h"
 #include "../shm/domain.h"
 #include "../shm/segment.h"
 #include "../shm/wait.h"
@@ -118,12 +119,8 @@ struct velo_bcast_reader {
     struct bcast_place *place;
     uint64_t next; /* Number of the next message. */
     uint64_t missed;
-    uint64_t entry; /* What the table says of us. */
-    struct {
-        velo_id_t id;
-        uint32_t generation;
-        void *user; /* None. */
-    } from;         /* The ring, as messages have it: struct velo_msg from `source` on. */
+    uint64_t entry;         /* What the table says of us. */
+    struct msg_source from; /* The ring; it has no user. */
     uint32_t index;
     uint32_t idle_polls;
     int64_t spin_max_ns;

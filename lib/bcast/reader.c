@@ -263,11 +263,6 @@ hot_inline bool is_whole(const struct velo_bcast_reader *reader, const struct fo
            order_read_overwritten(&map->control->overwritten) <= found->position + map->data_bytes;
 }
 
-_Static_assert(offsetof(struct velo_msg, generation) == offsetof(struct velo_msg, source) + 4 &&
-                   offsetof(struct velo_msg, user) == offsetof(struct velo_msg, source) + 8 &&
-                   sizeof((struct velo_bcast_reader *)0)->from == 16,
-               "a message is handed out with its source in one piece");
-
 hot_inline void fill(const struct velo_bcast_reader *reader, const struct found *found,
                      const void *data, struct velo_msg *msg)
 {
@@ -276,8 +271,7 @@ hot_inline void fill(const struct velo_bcast_reader *reader, const struct found 
     msg->data = data;
     msg->len_bytes = found->len_bytes;
     msg->tag = found->tag;
-    /* Source, generation and user (none) in one piece: see the assertions. */
-    memcpy((char *)msg + offsetof(struct velo_msg, source), &reader->from, sizeof reader->from);
+    msg_source_tell(&reader->from, msg);
 }
 
 hot_inline void advance(struct velo_bcast_reader *reader)

@@ -352,13 +352,6 @@ static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 
 /* ---- receive --------------------------------------------------------------------------------- */
 
-#define SOURCE_BYTES (2 * sizeof(uint64_t))
-_Static_assert(offsetof(struct velo_msg, generation) == offsetof(struct velo_msg, source) + 4 &&
-                   offsetof(struct velo_msg, user) == offsetof(struct velo_msg, source) + 8 &&
-                   offsetof(struct ring_rx, generation) == offsetof(struct ring_rx, source) + 4 &&
-                   offsetof(struct ring_rx, user) == offsetof(struct ring_rx, source) + 8,
-               "a message is handed out with its source in one piece");
-
 hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, size_t len_bytes, uint8_t tag,
                      const void *data)
 {
@@ -367,9 +360,7 @@ hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, size_t len_
     msg->data = data;
     msg->len_bytes = len_bytes;
     msg->tag = tag;
-    /* Source, generation and user in one piece: see the assertions. */
-    memcpy((char *)msg + offsetof(struct velo_msg, source),
-           (const char *)rx + offsetof(struct ring_rx, source), SOURCE_BYTES);
+    msg_source_tell(&rx->from, msg);
 }
 
 /* There is no message: return the reason. */

@@ -37,6 +37,7 @@
 #include "../base/hook.h"
 #include "../base/order.h"
 #include "../shm/segment.h"
+#include "source.h"
 
 #define CELL_BYTES 16u
 #define CELL_WORDS (CELL_BYTES / 8u)
@@ -363,9 +364,7 @@ struct ring_rx {
     uint64_t constant; /* The bits of `expect` that are the same in all headers. */
     bool is_by_line;   /* As the sender's. */
     struct seg_ring *shared;
-    velo_id_t source; /* With the two behind it, 16 bytes: a message is handed out with them. */
-    uint32_t generation;
-    void *user;     /* Of the source; see velo_source_set_user(). */
+    struct msg_source from;
     uint64_t order; /* See tx_order of seg_ring. */
     uint32_t index;
     enum rx_mode mode;
@@ -430,7 +429,7 @@ hot_inline void ring_rx_seek(struct ring_rx *rx, uint64_t head)
 /** Start at a position. */
 static inline void ring_rx_start(struct ring_rx *rx, uint64_t head)
 {
-    rx->constant = VELO_HEADER_VALID_MASK | ((uint64_t)rx->source << VELO_HEADER_SOURCE_LSB);
+    rx->constant = VELO_HEADER_VALID_MASK | ((uint64_t)rx->from.id << VELO_HEADER_SOURCE_LSB);
     ring_rx_seek(rx, head);
 }
 

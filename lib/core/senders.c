@@ -79,7 +79,7 @@ static bool is_behind(const struct velo_port *port, const struct ring_rx *rx)
         uint64_t entry = order_read_entry(&port->segment->entries[i]);
         enum entry_state state = entry_state(entry);
         bool is_in_use = state == ENTRY_READY || state == ENTRY_ENDED || state == ENTRY_REFUSED;
-        if (i == rx->index || !is_in_use || entry_generation(entry) != rx->generation)
+        if (i == rx->index || !is_in_use || entry_generation(entry) != rx->from.generation)
             continue;
         uint64_t order = order_counter(&seg_ring(port->segment, i)->tx_order);
         if (order != 0 && order < rx->order)
@@ -90,15 +90,15 @@ static bool is_behind(const struct velo_port *port, const struct ring_rx *rx)
 
 static bool is_from(const struct ring_rx *rx, velo_id_t source, uint32_t generation)
 {
-    return rx->mode != RX_ABSENT && rx->source == source && rx->generation == generation;
+    return rx->mode != RX_ABSENT && rx->from.id == source && rx->from.generation == generation;
 }
 
 /* What the other connections of a source carry. */
 static void *user_of(const struct velo_port *port, const struct ring_rx *rx)
 {
     for (uint32_t i = 0; port->has_users && i < port->shape.conns_max; i++)
-        if (i != rx->index && is_from(&port->rings[i], rx->source, rx->generation))
-            return port->rings[i].user;
+        if (i != rx->index && is_from(&port->rings[i], rx->from.id, rx->from.generation))
+            return port->rings[i].from.user;
     return NULL;
 }
 
@@ -112,7 +112,7 @@ int velo_source_set_user(struct velo_port *port, const struct velo_msg *msg, voi
         struct ring_rx *rx = &port->rings[i];
         if (!is_from(rx, msg->source, msg->generation))
             continue;
-        rx->user = user;
+        rx->from.user = user;
         port->has_users = true;
         status = VELO_OK;
     }
@@ -126,9 +126,9 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     struct ring_rx *rx = &port->rings[index];
     rx->shared = seg_ring(port->segment, index);
     rx->index = index;
-    rx->source = entry_source(entry);
-    rx->generation = entry_generation(entry);
-    rx->user = user_of(port, rx);
+    rx->from.id = entry_source(entry);
+    rx->from.generation = entry_generation(entry);
+    rx->from.user = user_of(port, rx);
     rx->cell_mask = ring_at_line(port->shape.depth_slots) - 1;
     rx->is_by_line = order_counter(&rx->shared->tx_by_line) != 0;
     rx->order = order_counter(&rx->shared->tx_order);
@@ -148,7 +148,7 @@ static void bring_forward(struct velo_port *port, uint32_t generation)
 {
     for (uint32_t i = 0; port->behind_count > 0 && i < port->shape.conns_max; i++) {
         struct ring_rx *rx = &port->rings[i];
-        if (rx->mode == RX_BEHIND && rx->generation == generation && !is_behind(port, rx)) {
+        if (rx->mode == RX_BEHIND && rx->from.generation == generation && !is_behind(port, rx)) {
             port->behind_count--;
             activate(port, rx);
         }
@@ -174,7 +174,7 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
     rx->ending = false;
     order_count(&port->shared->rx_conns, UINT64_MAX);
     free_entry(port, rx->index);
-    bring_forward(port, rx->generation);
+    bring_forward(port, rx->from.generation);
 }
 
 /* Tell the caller of a ring's end, if it asked for that. True: the ring is kept until then. */
@@ -236,7 +236,8 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
     rx->departure = VELO_ERR_CORRUPT;
     (void)tell_departure(port, rx);
     if (entry_state(now) == ENTRY_READY && !rx->ending &&
-        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_generation(now))))
+        order_claim_entry(entry, now,
+                          entry_pack(ENTRY_REFUSED, rx->from.id, entry_generation(now))))
         wait_wake((const uint32_t *)&rx->shared->consumed);
     else if (entry_state(now) != ENTRY_REFUSED)
         retire_refused(port, rx);

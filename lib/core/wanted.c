@@ -14,9 +14,9 @@ hot_inline bool is_wanted(const struct wanted_message *wanted, const struct ring
         return false;
     found->len_bytes = len_bytes - sizeof found->word - others_bytes;
     memcpy(&found->word, data + found->len_bytes + others_bytes, sizeof found->word);
-    found->source = rx->source;
+    found->source = rx->from.id;
     return likely(((found->word ^ wanted->word) & ~wanted->ignore) == 0) &&
-           likely(wanted->source == rx->source || wanted->source == UINT32_MAX) &&
+           likely(wanted->source == rx->from.id || wanted->source == UINT32_MAX) &&
            likely(found->len_bytes <= wanted->cap_bytes);
 }
 
@@ -26,9 +26,9 @@ static bool is_wanted_apart(const struct wanted_message *wanted, const struct ri
 {
     found->len_bytes = message->len_bytes;
     found->word = message->word;
-    found->source = rx->source;
+    found->source = rx->from.id;
     return message->is_external && ((found->word ^ wanted->word) & ~wanted->ignore) == 0 &&
-           (wanted->source == rx->source || wanted->source == UINT32_MAX) &&
+           (wanted->source == rx->from.id || wanted->source == UINT32_MAX) &&
            found->len_bytes <= wanted->cap_bytes;
 }
 

@@ -497,7 +497,7 @@ hot_inline bool take_short(struct velo_mq *mq, uint64_t header)
     uint32_t space_number = (message.tag & MQ_WIRE_SPACE_MASK) >> MQ_WIRE_SPACE_SHIFT;
     if (unlikely(space_number >= VELO_MQ_SPACES))
         return false;
-    velo_id_t source = port->current->source;
+    velo_id_t source = port->current->from.id;
     struct space *space = &mq->spaces[space_number];
     struct posted *posted = posted_only(space);
     if (unlikely(!posted))
