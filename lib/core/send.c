@@ -268,6 +268,8 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
                                 conn->index); /* An earlier ring of the doorbell may be lost. */
         }
         status = sleep_for_room(conn, len_bytes, left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
+        if (status == VELO_ERR_INTERRUPTED) /* By a handler, which may have asked for it, too. */
+            (void)take_interrupt(conn);
         if (status)
             return status;
     }

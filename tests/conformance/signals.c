@@ -191,6 +191,38 @@ TEST(a_wait_for_room_can_be_interrupted_from_another_thread)
     CHECK_OK(velo_port_close(port));
 }
 
+static struct velo_conn *volatile target_conn;
+
+static void interrupt_the_conn(int number)
+{
+    (void)number;
+    handled = 1;
+    velo_conn_interrupt(target_conn);
+}
+
+/* It interrupts a sleep twice: as a handler that has run, and by what it calls. That is one end. */
+TEST(a_handler_that_interrupts_the_connection_ends_one_wait_for_room)
+{
+    native_only();
+    struct velo_port *port = port_open_sized(VELO_VPID_ANY, 8, 16384, 0);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    struct sigaction action = {.sa_handler = interrupt_the_conn};
+    struct itimerval timer = {.it_value = {.tv_usec = 30000}};
+
+    target_conn = conn;
+    while (velo_try_send(conn, "x", 1, 0) == VELO_OK)
+        ;
+    for (int i = 0; i < 3; i++) {
+        handled = 0;
+        CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+        CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
+        CHECK_STATUS(velo_send(conn, "x", 1, 0, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+        CHECK(handled);
+        CHECK_STATUS(velo_send(conn, "x", 1, 0, TEST_MS), VELO_TIMEOUT);
+    }
+    CHECK_OK(velo_port_close(port));
+}
+
 static struct velo_port *volatile own; /* Used by handlers only. */
 static struct velo_conn *volatile to_own;
 static volatile sig_atomic_t passed, failed;
