@@ -406,7 +406,7 @@ int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns)
 int velo_mq_arm(struct velo_mq *mq)
 {
     if (!mq)
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "mq is NULL");
     (void)check(mq);
     return mq->work ? VELO_AGAIN : velo_port_arm(mq->port);
 }

@@ -257,7 +257,7 @@ static bool wait_for_requesters(const struct velo_rma *rma, uint64_t key, int64_
 int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns)
 {
     if (unlikely(timeout_ns < VELO_FOREVER))
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "timeout_ns is below -1");
     if (!mem)
         return VELO_OK;
     struct velo_rma *rma = mem->rma;

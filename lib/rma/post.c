@@ -309,7 +309,7 @@ int velo_rma_get_list(struct velo_rma_peer *peer, const struct velo_rma_piece *p
 int velo_rma_fence(struct velo_rma_peer *peer)
 {
     if (!peer)
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "peer is NULL");
     peer->fence = !peer_is_idle(peer);
     return VELO_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, waiting, and the notification queue. */
+#include "../base/error.h"
 #include "../shm/wait.h"
 #include "no_device.h"
 #include "unit.h"
@@ -83,7 +84,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
 
 int velo_rma_progress(struct velo_rma *rma)
 {
-    return likely(rma) ? rma_progress(rma, 0) : VELO_ERR_ARG;
+    return likely(rma) ? rma_progress(rma, 0) : velo_fail(VELO_ERR_ARG, "rma is NULL");
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -113,7 +114,7 @@ static int wait_a_while(struct velo_rma *rma, int64_t start_ns, int64_t timeout_
 int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
 {
     if (!peer || timeout_ns < VELO_FOREVER)
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "peer is NULL, or timeout_ns below -1");
     struct velo_rma *rma = peer->rma;
     if (likely(peer_is_idle(peer)))
         return peer->gone;
@@ -136,7 +137,7 @@ int velo_rma_fd(struct velo_rma *rma, int *fd) { return velo_port_fd(rma ? rma->
 int velo_rma_arm(struct velo_rma *rma)
 {
     if (!rma)
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "rma is NULL");
     bool is_idle = rma->queue_head == rma->queue_tail && !is_blocked(rma);
     return is_idle ? velo_port_arm(rma->port) : VELO_AGAIN;
 }
@@ -147,7 +148,7 @@ int velo_rma_try_poll(struct velo_rma *rma, struct velo_rma_notification *notifi
                       int notifications_max)
 {
     if (unlikely(!rma || !notifications || notifications_max < 1))
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "rma or notifications is NULL, or there is room for none");
     (void)rma_progress(rma, 0);
     int taken = 0;
     while (rma->queue_head != rma->queue_tail && taken < notifications_max)
@@ -159,7 +160,7 @@ int velo_rma_poll(struct velo_rma *rma, struct velo_rma_notification *notificati
                   int notifications_max, int64_t timeout_ns)
 {
     if (unlikely(timeout_ns < VELO_FOREVER))
-        return VELO_ERR_ARG;
+        return velo_fail(VELO_ERR_ARG, "timeout_ns is below -1");
     int taken = velo_rma_try_poll(rma, notifications, notifications_max);
     if (taken != 0)
         return taken;

@@ -59,7 +59,7 @@ TEST(an_event_loop_gets_messages_across)
         test_skip("a node's host port has no descriptor");
     attr.path = VELO_MQ_PATH_COPY;
     nodes_open(nodes, 2, &attr, false);
-    CHECK_STATUS(velo_mq_arm(NULL), VELO_ERR_ARG);
+    CHECK_FAILS(velo_mq_arm(NULL), VELO_ERR_ARG, "mq is NULL");
     CHECK_STATUS(velo_mq_arm(nodes[0].mq), VELO_ERR_STATE); /* Nobody has its descriptor. */
     for (int round = 0; round < 20; round++) {
         get_across(nodes, 100);

@@ -269,16 +269,16 @@ TEST(the_other_calls_check_their_arguments)
     struct alone a;
 
     alone_open(&a);
-    CHECK_STATUS(velo_rma_fence(NULL), VELO_ERR_ARG);
+    CHECK_FAILS(velo_rma_fence(NULL), VELO_ERR_ARG, "peer is NULL");
     CHECK_STATUS(velo_rma_peer_status(NULL), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_flush(NULL, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_flush(a.self, -2), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_progress(NULL), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_try_poll(NULL, &note, 1), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_try_poll(a.rma, NULL, 1), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_poll(NULL, &note, 1, 0), VELO_ERR_ARG);
+    CHECK_FAILS(velo_rma_flush(NULL, 0), VELO_ERR_ARG, "peer is NULL");
+    CHECK_FAILS(velo_rma_flush(a.self, -2), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_rma_progress(NULL), VELO_ERR_ARG, "rma is NULL");
+    CHECK_FAILS(velo_rma_try_poll(NULL, &note, 1), VELO_ERR_ARG, "notifications is NULL");
+    CHECK_FAILS(velo_rma_try_poll(a.rma, NULL, 1), VELO_ERR_ARG, "notifications is NULL");
+    CHECK_FAILS(velo_rma_poll(NULL, &note, 1, 0), VELO_ERR_ARG, "notifications is NULL");
     CHECK_STATUS(velo_rma_poll(a.rma, NULL, 1, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_poll(a.rma, &note, 1, -2), VELO_ERR_ARG);
+    CHECK_FAILS(velo_rma_poll(a.rma, &note, 1, -2), VELO_ERR_ARG, "timeout_ns");
     CHECK_STATUS(velo_rma_counters(NULL, &counters, sizeof counters), VELO_ERR_ARG);
     CHECK_STATUS(velo_rma_counters(a.rma, NULL, sizeof *NULL), VELO_ERR_ARG);
     alone_close(&a);

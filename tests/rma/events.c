@@ -21,7 +21,7 @@ TEST(the_descriptor_of_a_unit_tells_of_notifications)
     port = port_open(OWNER_VPID);
     rma = rma_open(port);
     requester_open(&me, OWNER_VPID + 1);
-    CHECK_STATUS(velo_rma_arm(NULL), VELO_ERR_ARG);
+    CHECK_FAILS(velo_rma_arm(NULL), VELO_ERR_ARG, "rma is NULL");
     CHECK_STATUS(velo_rma_arm(rma), VELO_ERR_STATE); /* Nobody has its descriptor. */
     CHECK_STATUS(velo_rma_fd(NULL, &file.fd), VELO_ERR_ARG);
     CHECK_OK(velo_rma_fd(rma, &file.fd));
