@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../linger.h"
+
 #define NODES 256
-/* A port that closes waits so long for a peer that stands still to take what was sent to it. */
-#define LINGER_NS INT64_C(10000000000)
 #define RANKS_MAX 1000000
 #define TABLE_NS 500000000
 #define NAP_NS 20000
@@ -75,7 +75,7 @@ int place_open(struct velo_port_attr *attr, struct velo_port **port)
     if (!place_node(&attr->node))
         return VELO_ERR_ARG;
     attr->vpid = VELO_VPID_ANY;
-    attr->linger_ns = LINGER_NS;
+    attr->linger_ns = ADAPTER_LINGER_NS;
     int status = velo_port_open(attr, port);
     if (status == VELO_OK && VELO_ID_VPID(velo_port_id(*port)) >= USER_VPIDS) {
         (void)velo_port_close(*port);

@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include "../../lib/base/fd.h"
+#include "../linger.h"
 #include "fabric.h"
 #include "provider.h"
 
 #define NODES 256
 #define VPIDS 256
-/* A port that closes waits so long for a peer that stands still to take what was sent to it. */
-#define LINGER_NS INT64_C(10000000000)
 
 /** An open port. */
 struct entry {
@@ -43,7 +42,7 @@ static int open_at(const char *domain, uint32_t peers, int node, int vpid, struc
     attr.data_bytes = velo_mq_ring_bytes(peers);
     attr.node = node;
     attr.vpid = vpid;
-    attr.linger_ns = LINGER_NS;
+    attr.linger_ns = ADAPTER_LINGER_NS;
     int status = velo_port_open(&attr, port);
     if (status)
         return status;

@@ -16,6 +16,8 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+#include "../../linger.h"
+
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
 /* Connections that a rank's port has room for: two each to twice as many ranks as the job has, and
@@ -23,8 +25,6 @@
  */
 #define CONNS_A_RANK 4u
 #define CONNS_MORE 512u
-/* A port that closes waits so long for a rank that stands still to take what was sent to it. */
-#define LINGER_NS INT64_C(10000000000)
 /* The bytes of an address that ranks publish. */
 #define ADDRESS_BYTES(name_bytes) (offsetof(struct velo_ompi_address, name) + (name_bytes))
 
@@ -223,7 +223,7 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
     attr.depth_slots = params->depth_slots;
     attr.data_bytes = params->data_bytes;
     attr.conns_max = conns_max(params);
-    attr.linger_ns = LINGER_NS;
+    attr.linger_ns = ADAPTER_LINGER_NS;
     int status = VELO_ERR_FULL;
     /* A job that this one spawns starts at another node id (jobs count from 1), and ranks beyond
      * the vpids of a node take the next: a new port must not have the id of one that is gone, to
