@@ -53,7 +53,8 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
 
 static void context_close(struct host_context *context)
 {
-    (void)sim_port_close(sim_channel_self(), context->node, context->number);
+    sim_channel_expect_done(sim_port_close(sim_channel_self(), context->node, context->number),
+                            "the end of a context");
 }
 
 static int queue_open(struct host_context *context)
@@ -113,7 +114,8 @@ static bool memory_enter(const struct host_context *context, uint64_t address, u
 
 static void memory_withdraw(const struct host_context *context, uint32_t first_page)
 {
-    (void)sim_memory_withdraw(sim_channel_self(), context->node, first_page);
+    sim_channel_expect_done(sim_memory_withdraw(sim_channel_self(), context->node, first_page),
+                            "to take memory from its node");
 }
 
 /* ---- what comes ------------------------------------------------------------------------------ */
