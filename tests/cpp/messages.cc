@@ -116,6 +116,39 @@ TEST(cpp_each_way_to_send_arrives_at_each_way_to_receive)
     CHECK_EQ(peeked->tag(), 4);
 }
 
+TEST(cpp_a_burst_is_one_call_on_each_side)
+{
+    velo::Port port = open_port(1);
+    velo::Connection conn = connect_to(port, port.id());
+    std::array<velo_msg, 3> msgs{};
+    for (std::size_t i = 0; i < msgs.size(); i++)
+        msgs[i] = {.data = "abc", .len_bytes = i, .tag = static_cast<std::uint8_t>(i)};
+    const auto sent = conn.send_many(msgs, patience);
+    CHECK_GOOD(sent);
+    CHECK_EQ(*sent, 3);
+    CHECK_EQ(*conn.send_many({}, patience), 0);
+    msgs[1].data = nullptr; // Of one byte.
+    CHECK_EQ(*conn.send_many(msgs, patience), 1);
+    CHECK_IS(conn.send_many(std::span(msgs).subspan(1), patience), Status::arg);
+
+    std::array<velo_msg, 8> got;
+    std::array<std::byte, 64> buf;
+    const auto received = port.recv_many(got, buf, patience);
+    CHECK_GOOD(received);
+    CHECK_EQ(received->size(), 4);
+    for (std::size_t i = 0; i < 4; i++) {
+        CHECK_EQ((*received)[i].len_bytes, i % 3);
+        CHECK_EQ((*received)[i].tag, i % 3);
+    }
+    CHECK(std::memcmp((*received)[2].data, "ab", 2) == 0);
+    CHECK_IS(port.recv_many(got, buf, 0ns), Status::timeout);
+    CHECK_IS(port.recv_many({}, buf, 0ns), Status::arg);
+    CHECK_GOOD(conn.send(bytes("too long"), 7, patience));
+    const auto not_received = port.recv_many(got, std::span(buf).first(4), patience);
+    CHECK_IS(not_received, Status::too_big);
+    CHECK_EQ(not_received.error().about.len_bytes, 8);
+}
+
 TEST(cpp_objects_travel_as_their_bytes)
 {
     struct Point {

@@ -57,6 +57,45 @@ def test_every_way_of_receiving_gives_the_bytes_that_were_sent(
     assert port.try_recv() is None
 
 
+def test_a_burst_is_one_call_on_each_side(port: velo.Port, conn: velo.Connection) -> None:
+    burst = [b"first", bytearray(b""), array.array("B", b"third"), os.urandom(3000)]
+    assert conn.send_many(burst, tag=[1, 2, 3, 4], timeout=PATIENCE_S) == 4
+    assert conn.send_many([], timeout=PATIENCE_S) == 0
+    assert conn.send_many([b"a", b"b"], tag=9) == 2
+    got = port.recv_many(5, timeout=PATIENCE_S)
+    assert [data for data, _ in got] == [*map(bytes, burst), b"a"]
+    assert [about.tag for _, about in got] == [1, 2, 3, 4, 9]
+    assert all(about.source == port.id and about.generation == port.generation for _, about in got)
+    assert [(data, about.len_bytes) for data, about in port.recv_many()] == [(b"b", 1)]
+    with pytest.raises(velo.Timeout):
+        port.recv_many(timeout=0)
+    with pytest.raises(velo.ArgumentError):
+        port.recv_many(0)
+    with pytest.raises(ValueError, match="shorter"):
+        conn.send_many([b"a", b"b"], tag=[1])
+    assert port.try_recv() is None
+
+
+def test_a_burst_stops_at_what_cannot_be_sent(port: velo.Port, conn: velo.Connection) -> None:
+    long = bytes(conn.max_bytes + 1)
+    assert conn.send_many([b"good", long, b"behind"]) == 1
+    with pytest.raises(velo.TooBig):
+        conn.send_many([long, b"behind"])
+    assert port.recv_bytes(PATIENCE_S) == b"good"
+    assert port.try_recv() is None
+    sent = conn.send_many([b"x"] * 100_000, timeout=0.25)  # Longer than a slice of a wait.
+    assert 0 < sent < 100_000
+    with pytest.raises(velo.Timeout):
+        conn.send_many([b"x"], timeout=0)
+    interrupter = threading.Timer(0.05, conn.interrupt)
+    port.recv_many(sent // 2, timeout=PATIENCE_S)
+    interrupter.start()
+    assert conn.send_many([b"x"] * 100_000) < 100_000
+    interrupter.join()
+    with pytest.raises(velo.Interrupted):
+        conn.send_many([b"x"])
+
+
 @pytest.mark.parametrize(
     "data",
     [

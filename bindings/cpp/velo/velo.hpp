@@ -179,6 +179,17 @@ class Connection
         return Result<void>(velo_sendv(conn_, pieces.data(), length(pieces), tag, timeout.count()));
     }
 
+    /** Send several messages, whose data, len_bytes and tag count; see velo_send_many(). Returns
+     * how many were sent, at least 1 unless there are none: that is the index of the first that was
+     *  not. */
+    Result<int> send_many(std::span<const velo_msg> msgs, Timeout timeout) noexcept
+    {
+        int sent = velo_send_many(conn_, msgs.data(), length(msgs), timeout.count());
+        if (sent < 0)
+            return static_cast<Status>(sent);
+        return Result<int>(std::in_place, sent);
+    }
+
     /**
      * Room for a message in the receiver's memory, if there is some now; see velo_try_reserve().
      * Until commit() nothing else can be sent: a reservation cannot be given back.
@@ -228,9 +239,9 @@ class Connection
     {
     }
     // A number that C cannot count is out of its range.
-    static int length(std::span<const iovec> pieces) noexcept
+    template <class T> static int length(std::span<const T> items) noexcept
     {
-        return pieces.size() <= INT_MAX ? static_cast<int>(pieces.size()) : -1;
+        return items.size() <= INT_MAX ? static_cast<int>(items.size()) : -1;
     }
     static Result<std::span<std::byte>> room(int status, void *buf, std::size_t len_bytes) noexcept
     {
@@ -351,6 +362,20 @@ class Port
         velo_msg msg{};
         int status = velo_recv(port_, buf.data(), buf.size(), &msg, timeout.count());
         return received(status, msg);
+    }
+
+    /** Receive several messages, waiting for the first; see velo_recv_many(). Returns the beginning
+     *  of `msgs`, at least one; the data of each is in `buf`. */
+    Received<std::span<const velo_msg>>
+    recv_many(std::span<velo_msg> msgs, std::span<std::byte> buf, Timeout timeout) noexcept
+    {
+        int msgs_max = msgs.size() <= INT_MAX ? static_cast<int>(msgs.size()) : INT_MAX;
+        int count =
+            velo_recv_many(port_, msgs.data(), msgs_max, buf.data(), buf.size(), timeout.count());
+        if (count < 0)
+            return NotReceived{static_cast<Status>(count), msgs.empty() ? velo_msg{} : msgs[0]};
+        return Received<std::span<const velo_msg>>(std::in_place,
+                                                   msgs.first(static_cast<std::size_t>(count)));
     }
 
     /** The next message in place if one is there; see velo_try_peek(). While it lives, the port

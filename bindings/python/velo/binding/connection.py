@@ -8,7 +8,7 @@ from typing import Any
 from velo._velo import ffi, lib
 
 from . import waits
-from .errors import Closed, Interrupted, Timeout, check, fail
+from .errors import Closed, Error, Interrupted, Timeout, check, fail
 from .port import Buffer, Port
 from .reservation import Sender
 
@@ -94,6 +94,45 @@ class Connection(Sender):
             if status == 0:
                 return
             self._go_on(status, end)
+
+    def send_many(
+        self,
+        messages: Sequence[Buffer],
+        tag: int | Sequence[int] = 0,
+        timeout: float | None = None,
+    ) -> int:
+        """Send several messages, all with one tag or each with its own; waits for room in the
+        peer's ring, at most `timeout` seconds in all.
+
+        Returns how many were sent, at least one unless there are none. If that is less than all, a
+        call that begins with the next one tells why it was not sent.
+        """
+        end = waits.deadline(timeout)
+        buffers = [ffi.from_buffer(message) for message in messages]
+        tags = [tag] * len(buffers) if isinstance(tag, int) else tag
+        msgs = ffi.new("struct velo_msg[]", len(buffers))
+        for msg, buffer, its_tag in zip(msgs, buffers, tags, strict=True):
+            msg.data, msg.len_bytes, msg.tag = buffer, len(buffer), its_tag
+        sent = 0
+        while sent < len(buffers):
+            with self._turn.until(end):
+                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_send_many(self._handle(), msgs + sent, len(buffers) - sent, ns)
+            if status > 0:
+                sent += status
+                continue
+            try:
+                self._go_on(status, end)
+            except Interrupted:
+                if sent == 0:
+                    raise
+                self.interrupt()  # The next wait tells of it.
+                break
+            except Error:
+                if sent == 0:
+                    raise
+                break
+        return sent
 
     def interrupt(self) -> None:
         """End a wait for room on this connection, the one under way or else the next, with

@@ -49,6 +49,12 @@ class Counters(NamedTuple):
     tx_conns: int
 
 
+def _copied(msg: Any) -> tuple[bytes, Received]:
+    """A message of recv_many()."""
+    about = Received(msg.len_bytes, msg.tag, msg.source, msg.generation)
+    return bytes(ffi.buffer(msg.data, msg.len_bytes)), about
+
+
 class Port:
     """One receive queue, reached under an id; and the place where connections begin.
 
@@ -265,6 +271,29 @@ class Port:
                 if len_bytes >= 0:
                     return Received(len_bytes, msg.tag, msg.source, msg.generation)
                 self._go_on(len_bytes, end, msg)
+
+    def recv_many(
+        self, most: int = 64, timeout: float | None = None
+    ) -> list[tuple[bytes, Received]]:
+        """The next messages, copied, and what is known of each; waits for the first, at most
+        `timeout` seconds, and takes those that are there, at most so many.
+        """
+        end = waits.deadline(timeout)
+        msgs = ffi.new("struct velo_msg[]", max(most, 1))
+        with self._turn.until(end):
+            while True:
+                count = lib.velo_recv_many(
+                    self._handle(), msgs, most, self._buf, self._buf_bytes, waits.left_ns(end)
+                )
+                if count > 0:
+                    return [_copied(msgs[i]) for i in range(count)]
+                if count == lib.VELO_ERR_STATE and self._held is None:
+                    held = self._hold()
+                    about = Received(held.len_bytes, held.tag, held.source, held.generation)
+                    data = bytes(held)
+                    self._end_message(held)
+                    return [(data, about)]
+                self._go_on(count, end, msgs[0])
 
     def interrupt(self) -> None:
         """End a wait on this port, the one under way or else the next, with Interrupted.

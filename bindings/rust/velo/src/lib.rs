@@ -28,7 +28,9 @@
 mod port;
 mod status;
 
-pub use port::{Connection, Info, Interrupter, Message, NotReceived, Port, PortOptions};
+pub use port::{
+    Connection, Info, Interrupter, Message, NotReceived, Port, PortOptions, SendInterrupter,
+};
 pub use status::{last_error, Status};
 
 /// The id of context `vpid` on node `node`; VELO_ID() of C.

@@ -217,6 +217,34 @@ impl Port {
         received(status, &msg)
     }
 
+    /// Receive several messages, waiting for the first; velo_recv_many(). `received` is called with
+    /// each, in order: its payload, in `buf`, and what is known of it. At most `most` are taken, and
+    /// as many as fit into `buf`. Returns their number.
+    pub fn recv_many(
+        &self,
+        most: usize,
+        buf: &mut [u8],
+        timeout: Option<Duration>,
+        mut received: impl FnMut(&[u8], Info),
+    ) -> Result<usize, NotReceived> {
+        let mut msgs = vec![no_message(); most.max(1)];
+        let most = c_int::try_from(most).unwrap_or(c_int::MAX);
+        let (at, len) = (buf.as_mut_ptr().cast::<c_void>(), buf.len() as _);
+        let (to, time) = (msgs.as_mut_ptr(), nanoseconds(timeout));
+        // SAFETY: The buffer and `msgs` are ours until the call returns.
+        let count =
+            unsafe { sys::velo_recv_many(self.raw.as_ptr(), to, most, at, len, time) };
+        if count < 0 {
+            return self::received(count, &msgs[0]).map(|_| 0);
+        }
+        for msg in &msgs[..count as usize] {
+            let info = info_of(msg);
+            let from = if info.len_bytes > 0 { msg.data as usize - at as usize } else { 0 };
+            received(&buf[from..from + info.len_bytes], info);
+        }
+        Ok(count as usize)
+    }
+
     /// The next message in place if one is there; velo_try_peek(). While it lives, the port
     /// receives nothing else: that is [`Status::STATE`].
     pub fn try_peek(&self) -> Result<Message<'_>, NotReceived> {
@@ -330,6 +358,24 @@ impl Connection<'_> {
         Status::check(unsafe { sys::velo_send(self.raw.as_ptr(), at, len, tag, time) })
     }
 
+    /// Send several messages, each with its tag, waiting while the ring is full; velo_send_many().
+    /// Returns how many were sent, at least one unless there are none: that is the index of the
+    /// first that was not.
+    pub fn send_many(
+        &self,
+        messages: &[(&[u8], u8)],
+        timeout: Option<Duration>,
+    ) -> Result<usize, Status> {
+        let mut msgs = vec![no_message(); messages.len()];
+        for (msg, (bytes, tag)) in msgs.iter_mut().zip(messages) {
+            (msg.data, msg.len_bytes, msg.tag) = (bytes.as_ptr().cast(), bytes.len() as _, *tag);
+        }
+        let len = c_int::try_from(msgs.len()).map_err(|_| Status::ARG)?;
+        let (at, time) = (msgs.as_ptr(), nanoseconds(timeout));
+        let sent = unsafe { sys::velo_send_many(self.raw.as_ptr(), at, len, time) };
+        usize::try_from(sent).or_else(|_| Status::check(sent).map(|()| 0))
+    }
+
     /// What ends a wait for room on this connection, from another thread.
     pub fn interrupter(&self) -> SendInterrupter<'_> {
         SendInterrupter { raw: self.raw, conn: PhantomData }
@@ -402,14 +448,18 @@ impl From<NotReceived> for Status {
     }
 }
 
-fn received(status: c_int, msg: &sys::velo_msg) -> Result<Info, NotReceived> {
-    let info = Info {
+fn info_of(msg: &sys::velo_msg) -> Info {
+    Info {
         len_bytes: msg.len_bytes as usize,
         tag: msg.tag,
         source: msg.source,
         generation: msg.generation,
         user: msg.user as usize,
-    };
+    }
+}
+
+fn received(status: c_int, msg: &sys::velo_msg) -> Result<Info, NotReceived> {
+    let info = info_of(msg);
     Status::check(status).map(|()| info).map_err(|status| NotReceived { status, about: info })
 }
 

@@ -62,6 +62,30 @@ fn each_way_to_send_arrives_at_each_way_to_receive() {
 }
 
 #[test]
+fn a_burst_is_one_call_on_each_side() {
+    let port = Port::open(&options("burst")).unwrap();
+    let connection = itself(&port);
+    let long = vec![0; connection.max_bytes() + 1];
+    let burst: [(&[u8], u8); 3] = [(b"first", 1), (b"", 2), (b"third", 3)];
+    assert_eq!(connection.send_many(&burst, PATIENCE), Ok(3));
+    assert_eq!(connection.send_many(&[], PATIENCE), Ok(0));
+    assert_eq!(connection.send_many(&[(b"good", 4), (&long, 5), (b"", 6)], PATIENCE), Ok(1));
+    assert_eq!(connection.send_many(&[(&long, 5), (b"", 6)], PATIENCE), Err(Status::TOO_BIG));
+    let (mut buf, mut got) = ([0; 64], Vec::new());
+    let mut keep = |bytes: &[u8], info: velo::Info| got.push((bytes.to_vec(), info.tag));
+    assert_eq!(port.recv_many(2, &mut buf, PATIENCE, &mut keep), Ok(2));
+    assert_eq!(port.recv_many(100, &mut buf, PATIENCE, &mut keep), Ok(2));
+    let expected = [("first", 1), ("", 2), ("third", 3), ("good", 4)];
+    assert_eq!(got, expected.map(|(text, tag)| (text.as_bytes().to_vec(), tag)));
+    let nothing = |_: &[u8], _| unreachable!();
+    assert_eq!(port.recv_many(1, &mut buf, MOMENT, nothing).unwrap_err().status, Status::TIMEOUT);
+    assert_eq!(port.recv_many(0, &mut buf, MOMENT, nothing).unwrap_err().status, Status::ARG);
+    connection.send(b"too long", 7, PATIENCE).unwrap();
+    let too_big = port.recv_many(1, &mut [0; 4], PATIENCE, nothing).unwrap_err();
+    assert_eq!((too_big.status, too_big.about.len_bytes), (Status::TOO_BIG, 8));
+}
+
+#[test]
 fn a_held_message_keeps_the_next_ones_back_until_it_is_dropped() {
     let port = Port::open(&options("held")).unwrap();
     let connection = itself(&port);
