@@ -192,7 +192,8 @@ VELO_API int velo_bcast_try_send(struct velo_bcast *bcast, const void *buf, size
  *                              below -1.
  * @retval VELO_ERR_STATE       A reservation is open.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above the ring's msg_bytes_max.
- * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept; nothing was sent.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept, or
+ *                              velo_bcast_interrupt(); nothing was sent.
  * @thread One thread at a time per ring.
  * @path hot
  * @see velo_bcast_try_send
@@ -232,7 +233,8 @@ VELO_API int velo_bcast_try_reserve(struct velo_bcast *bcast, size_t len_bytes, 
  * @retval VELO_ERR_ARG         An argument is NULL, or timeout_ns is below -1.
  * @retval VELO_ERR_STATE       A reservation is open already.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above the ring's msg_bytes_max.
- * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept; nothing is reserved.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept, or
+ *                              velo_bcast_interrupt(); nothing is reserved.
  * @thread One thread at a time per ring.
  * @path hot
  * @see velo_bcast_try_reserve, velo_bcast_commit
@@ -255,6 +257,21 @@ VELO_API int velo_bcast_reserve(struct velo_bcast *bcast, size_t len_bytes, void
  * @see velo_bcast_try_reserve, velo_bcast_reserve
  */
 VELO_API int velo_bcast_commit(struct velo_bcast *bcast, size_t len_bytes, uint8_t tag);
+
+/**
+ * End the writer's wait for room: the one that is under way, or else the next.
+ *
+ * velo_bcast_send() or velo_bcast_reserve() then returns VELO_ERR_INTERRUPTED, once, and nothing
+ * was sent; a wait that was about to sleep ends a tenth of a second later. Calls that find room, or
+ * do not wait, take no notice. The ring must stay open until the call has returned, also where the
+ * wait that it ends is the last one.
+ *
+ * @param bcast  An open ring.
+ * @thread Any thread, and signal handlers.
+ * @path cold
+ * @see velo_bcast_send, velo_bcast_reader_interrupt
+ */
+VELO_API void velo_bcast_interrupt(struct velo_bcast *bcast);
 
 /**
  * Join a ring, as one of its readers, waiting for it to be opened.
@@ -350,7 +367,7 @@ VELO_API int velo_bcast_try_recv(struct velo_bcast_reader *reader, void *buf, si
  * @retval VELO_ERR_PEER_CLOSED The writer closed the ring, and all its messages were taken.
  * @retval VELO_ERR_PEER_DEAD   The writer's process has ended, and all its messages were taken.
  * @retval VELO_ERR_CORRUPT     As velo_bcast_try_recv().
- * @retval VELO_ERR_INTERRUPTED None came; a signal handler ran.
+ * @retval VELO_ERR_INTERRUPTED None came; a signal handler ran, or velo_bcast_reader_interrupt().
  * @thread One thread at a time per reader.
  * @path hot
  * @see velo_bcast_try_recv
@@ -391,7 +408,7 @@ VELO_API int velo_bcast_try_peek(struct velo_bcast_reader *reader, struct velo_m
  * @retval VELO_ERR_PEER_CLOSED As velo_bcast_try_recv().
  * @retval VELO_ERR_PEER_DEAD   As velo_bcast_try_recv().
  * @retval VELO_ERR_CORRUPT     As velo_bcast_try_recv().
- * @retval VELO_ERR_INTERRUPTED None came; a signal handler ran.
+ * @retval VELO_ERR_INTERRUPTED None came; a signal handler ran, or velo_bcast_reader_interrupt().
  * @thread One thread at a time per reader.
  * @path hot
  * @see velo_bcast_try_peek, velo_bcast_release
@@ -411,6 +428,21 @@ VELO_API int velo_bcast_peek(struct velo_bcast_reader *reader, struct velo_msg *
  * @see velo_bcast_try_peek
  */
 VELO_API int velo_bcast_release(struct velo_bcast_reader *reader);
+
+/**
+ * End a reader's wait: the one that is under way, or else the next.
+ *
+ * velo_bcast_recv() or velo_bcast_peek() then returns VELO_ERR_INTERRUPTED, once; a wait that was
+ * about to sleep ends a tenth of a second later. Calls that find a message, or do not wait, take no
+ * notice, and neither do other readers. The reader must not leave until the call has returned, also
+ * where the wait that it ends is the last one.
+ *
+ * @param reader  The reader.
+ * @thread Any thread, and signal handlers.
+ * @path cold
+ * @see velo_bcast_recv, velo_bcast_interrupt
+ */
+VELO_API void velo_bcast_reader_interrupt(struct velo_bcast_reader *reader);
 
 /**
  * How many messages a reader has missed since it joined.

@@ -31,16 +31,17 @@
  *
  * Cancellation: no call of velo.h, rma.h, mq.h and bcast.h is a cancellation point. A thread that
  * pthread_cancel() has named goes on until its next point outside the library; a wait without limit
- * is ended by velo_port_interrupt() or velo_conn_interrupt() first. Threads with asynchronous
- * cancellation must not call the library.
+ * is ended first, by velo_port_interrupt() or velo_conn_interrupt(), or, of bcast.h, by
+ * velo_bcast_interrupt() or velo_bcast_reader_interrupt(). Threads with asynchronous cancellation
+ * must not call the library.
  *
- * Signals: a handler may call velo_port_interrupt(), velo_conn_interrupt(), velo_port_id(),
- * velo_port_generation(), velo_strerror() and velo_version() at any time. It may send and receive
- * on a port that only handlers use and that no network reaches. It must not open, connect or close.
- * A wait that sleeps ends with VELO_ERR_INTERRUPTED when a signal handler has run in its thread,
- * with or without SA_RESTART. The wait does not notice a handler that runs just before the sleep:
- * if that matters, the handler calls velo_port_interrupt() or velo_conn_interrupt(). A handler must
- * not use a connection or a port that the code it interrupts may be using.
+ * Signals: a handler may call these four, velo_port_id(), velo_port_generation(), velo_strerror()
+ * and velo_version() at any time. It may send and receive on a port that only handlers use and that
+ * no network reaches. It must not open, connect or close. A wait that sleeps ends with
+ * VELO_ERR_INTERRUPTED when a signal handler has run in its thread, with or without SA_RESTART. The
+ * wait does not notice a handler that runs just before the sleep: if that matters, the handler
+ * calls the one of the four that ends it. A handler must not use a connection or a port that the
+ * code it interrupts may be using.
  *
  * Waiting: a call named velo_try_x never waits; a call that may wait takes a timeout in ns as its
  * last argument. 0 tries once, VELO_FOREVER waits without a limit; once the time has run out, the

@@ -108,6 +108,8 @@ struct velo_bcast {
     uint32_t slowest; /* The reader that the limits come from, its entry, and its count. */
     uint64_t slowest_entry;
     uint64_t slowest_count;
+    uint64_t asleep_on;   /* Address of the count on which we sleep, or slept last; 0: none yet. */
+    uint32_t interrupted; /* The wait for room has to end. */
     bool reserved;
     size_t reserved_bytes;
     uint32_t in_use;
@@ -125,6 +127,7 @@ struct velo_bcast_reader {
     uint32_t idle_polls;
     int64_t spin_max_ns;
     int64_t spin_ns;
+    uint32_t interrupted; /* The wait has to end. */
     bool held;
     uint32_t in_use;
 };
@@ -132,6 +135,15 @@ struct velo_bcast_reader {
 static inline struct bcast_slot *bcast_slot(const struct bcast_map *map, uint64_t number)
 {
     return &map->slots[number & (map->depth - 1)];
+}
+
+/** An interrupt ends one wait. */
+static inline bool bcast_take_interrupt(uint32_t *interrupted)
+{
+    if (likely(!order_flag(interrupted)))
+        return false;
+    order_set_flag(interrupted, 0);
+    return true;
 }
 
 /** Check attributes and fill in the domain. VELO_ERR_ARG. */

@@ -2,6 +2,7 @@
 /* The readers of a ring. */
 #include "bcast.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -326,7 +327,7 @@ static cold_path int sleep_for_message(struct velo_bcast_reader *reader, int64_t
 static cold_path int spin_for_message(struct velo_bcast_reader *reader, int64_t end_ns)
 {
     int status = VELO_AGAIN;
-    while (status == VELO_AGAIN && wait_now_ns() < end_ns)
+    while (status == VELO_AGAIN && !order_flag(&reader->interrupted) && wait_now_ns() < end_ns)
         for (int i = 0; status == VELO_AGAIN && i < POLLS_PER_CLOCK; i++) {
             order_pause();
             status = look(reader);
@@ -357,13 +358,27 @@ static cold_path int await_message(struct velo_bcast_reader *reader, int64_t tim
     status = spin_for_message(reader, spin_end_ns < end_ns ? spin_end_ns : end_ns);
     bool slept = status == VELO_AGAIN;
     while (status == VELO_AGAIN) {
+        if (bcast_take_interrupt(&reader->interrupted))
+            return VELO_ERR_INTERRUPTED;
         int64_t left_ns = end_ns - wait_now_ns();
         if (left_ns <= 0)
             return VELO_TIMEOUT;
         status = sleep_for_message(reader, left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
     }
+    if (status == VELO_ERR_INTERRUPTED) /* By a handler, which may have asked for it, too. */
+        order_set_flag(&reader->interrupted, 0);
     learn(reader, wait_now_ns() - start_ns, slept);
     return status;
+}
+
+/* All readers sleep on one word: the others sleep again. */
+void velo_bcast_reader_interrupt(struct velo_bcast_reader *reader)
+{
+    int error = errno; /* Of what a signal handler has interrupted. */
+    const uint32_t *word = &reader->map.control->asleep;
+    order_set_flag(&reader->interrupted, 1);
+    wait_wake(word);
+    errno = error;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
 /* The writer of a ring: room, and sending. */
 #include "bcast.h"
 
+#include <errno.h>
+
 #include "../base/copy.h"
 
 /* Of a writer that spins for room: looks at the readers' counts between two looks at the clock. */
@@ -105,7 +107,7 @@ static cold_path int find_room(struct velo_bcast *bcast, size_t len_bytes)
 
 static cold_path int spin_for_room(struct velo_bcast *bcast, size_t len_bytes, int64_t end_ns)
 {
-    while (wait_now_ns() < end_ns) {
+    while (!order_flag(&bcast->interrupted) && wait_now_ns() < end_ns) {
         for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
             order_pause();
             refresh(bcast);
@@ -122,6 +124,7 @@ static cold_path int sleep_for_room(struct velo_bcast *bcast, size_t len_bytes, 
     struct bcast_place *place = &bcast->map.control->places[bcast->slowest];
     uint64_t count = bcast->slowest_count;
     bool is_interrupted = false;
+    order_show(&bcast->asleep_on, (uint64_t)(uintptr_t)&place->consumed);
     order_set_stuck(&place->stuck, 1);
     bcast_barrier(&bcast->map);
     VELO_HOOK(HOOK_BCAST_STUCK);
@@ -142,13 +145,29 @@ static cold_path int await_room(struct velo_bcast *bcast, size_t len_bytes, int6
     int64_t spin_end_ns = start_ns + bcast->spin_max_ns;
     status = spin_for_room(bcast, len_bytes, spin_end_ns < end_ns ? spin_end_ns : end_ns);
     while (status == VELO_AGAIN) {
+        if (bcast_take_interrupt(&bcast->interrupted))
+            return VELO_ERR_INTERRUPTED;
         int64_t left_ns = end_ns - wait_now_ns();
         if (left_ns <= 0)
             return VELO_TIMEOUT;
         status =
             sleep_for_room(bcast, len_bytes, left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
     }
+    if (status == VELO_ERR_INTERRUPTED) /* By a handler, which may have asked for it, too. */
+        order_set_flag(&bcast->interrupted, 0);
     return status;
+}
+
+/* The place on which the writer sleeps changes with the slowest reader: one that is gone has its
+ * memory still. A writer that goes to sleep elsewhere meanwhile sleeps for a slice of time. */
+void velo_bcast_interrupt(struct velo_bcast *bcast)
+{
+    int error = errno; /* Of what a signal handler has interrupted. */
+    order_set_flag(&bcast->interrupted, 1);
+    const uint32_t *word = (const uint32_t *)(uintptr_t)order_counter(&bcast->asleep_on);
+    if (word)
+        wait_wake(word);
+    errno = error;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

@@ -83,6 +83,92 @@ TEST(a_signal_handler_ends_the_sleep_of_reader_and_writer)
     CHECK_OK(velo_bcast_close(ring));
 }
 
+static struct velo_bcast *the_ring;
+static struct velo_bcast_reader *the_reader;
+
+static void interrupt_both(void)
+{
+    velo_bcast_interrupt(the_ring);
+    velo_bcast_reader_interrupt(the_reader);
+}
+
+static void *interrupt_soon(void *arg)
+{
+    (void)arg;
+    test_sleep_ns(20 * TEST_MS);
+    interrupt_both();
+    return NULL;
+}
+
+static void interrupt_in_handler(int signal)
+{
+    (void)signal;
+    interrupt_both();
+}
+
+/* Each interrupt ends one wait of the writer and one of this reader: the one that is under way, or
+ * else the next. */
+TEST(waits_of_reader_and_writer_can_be_interrupted_from_another_thread)
+{
+    struct velo_bcast_reader *other;
+    struct velo_msg msg;
+    pthread_t thread;
+    void *room;
+
+    the_ring = ring_open(8, 0, 0, 0);
+    the_reader = ring_join();
+    other = ring_join();
+    velo_bcast_interrupt(the_ring); /* Calls that find room take no notice. */
+    for (uint64_t n = 0; n < 8; n++)
+        CHECK_OK(velo_bcast_send(the_ring, &n, 8, pattern_tag(n), VELO_FOREVER));
+    CHECK_STATUS(velo_bcast_send(the_ring, "x", 1, 0, 0), VELO_TIMEOUT); /* Nor do tries. */
+    CHECK_STATUS(velo_bcast_try_send(the_ring, "x", 1, 0), VELO_AGAIN);
+    CHECK_STATUS(velo_bcast_send(the_ring, "x", 1, 0, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_create(&thread, NULL, interrupt_soon, NULL), 0);
+    CHECK_STATUS(velo_bcast_reserve(the_ring, 1, &room, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_STATUS(velo_bcast_reserve(the_ring, 1, &room, TEST_MS), VELO_TIMEOUT);
+    for (uint64_t n = 0; n < 8; n++) { /* That for the reader waits until it does. */
+        numbered_expect(the_reader, n, 8);
+        numbered_expect(other, n, 8);
+    }
+    CHECK_STATUS(velo_bcast_recv(the_reader, NULL, 0, NULL, 0), VELO_TIMEOUT);
+    CHECK_STATUS(velo_bcast_recv(the_reader, NULL, 0, NULL, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_STATUS(velo_bcast_recv(other, NULL, 0, NULL, TEST_MS), VELO_TIMEOUT);
+    CHECK_EQ(pthread_create(&thread, NULL, interrupt_soon, NULL), 0);
+    CHECK_STATUS(velo_bcast_peek(the_reader, &msg, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_STATUS(velo_bcast_recv(the_reader, NULL, 0, NULL, TEST_MS), VELO_TIMEOUT);
+    numbered_send(the_ring, 8, 8);
+    numbered_expect(the_reader, 8, 8);
+    CHECK_OK(velo_bcast_leave(other));
+    CHECK_OK(velo_bcast_leave(the_reader));
+    CHECK_OK(velo_bcast_close(the_ring));
+}
+
+TEST(waits_of_reader_and_writer_can_be_interrupted_from_a_handler)
+{
+    struct sigaction action = {.sa_handler = interrupt_in_handler, .sa_flags = SA_RESTART};
+    pthread_t self = pthread_self(), other;
+
+    the_ring = ring_open(8, 0, 0, 0);
+    the_reader = ring_join();
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    CHECK_EQ(pthread_create(&other, NULL, disturb, &self), 0);
+    CHECK_STATUS(velo_bcast_recv(the_reader, NULL, 0, NULL, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_STATUS(velo_bcast_recv(the_reader, NULL, 0, NULL, TEST_MS), VELO_TIMEOUT);
+    for (uint64_t n = 0; n < 8; n++)
+        numbered_send(the_ring, n, 8);
+    CHECK_STATUS(velo_bcast_send(the_ring, "x", 1, 0, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_create(&other, NULL, disturb, &self), 0);
+    CHECK_STATUS(velo_bcast_send(the_ring, "x", 1, 0, VELO_FOREVER), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_STATUS(velo_bcast_send(the_ring, "x", 1, 0, TEST_MS), VELO_TIMEOUT);
+    CHECK_OK(velo_bcast_leave(the_reader));
+    CHECK_OK(velo_bcast_close(the_ring));
+}
+
 /* Writer and readers answer each other by two rings, each after a random time, so that a message
  * meets its reader spinning, about to sleep, or asleep. Sleeps never end by themselves. */
 enum { SLEEPERS = 3, ROUNDS = 1500 };

@@ -226,6 +226,27 @@ def test_close_ends_a_wait_of_another_thread(reader: velo.BroadcastReader) -> No
         reader.get(0)
 
 
+def test_interrupt_ends_one_wait_of_writer_and_reader(
+    ring: velo.Broadcast, reader: velo.BroadcastReader
+) -> None:
+    ring.interrupt()  # What need not wait takes no notice.
+    while ring.try_send(b"x"):
+        pass
+    with pytest.raises(velo.Interrupted):
+        ring.send(b"x", timeout=PATIENCE_S)
+    with pytest.raises(velo.Timeout):
+        ring.send(b"x", timeout=0.01)
+    timer = threading.Timer(0.05, reader.interrupt)
+    timer.start()
+    with pytest.raises(velo.Interrupted):
+        while True:
+            reader.recv_bytes(PATIENCE_S)
+    timer.join()
+    with pytest.raises(velo.Timeout):
+        while True:
+            reader.recv_bytes(0.01)
+
+
 def use_the_parent_s(ring: velo.Broadcast, reader: velo.BroadcastReader) -> None:
     for call in (lambda: ring.send(b""), lambda: reader.get(0)):
         with pytest.raises(velo.Closed, match="parent"):

@@ -14,7 +14,16 @@ from typing import Any
 from velo._velo import ffi, lib
 
 from . import turns, waits
-from .errors import Closed, Corrupt, PeerClosed, StateError, Timeout, check, fail
+from .errors import (
+    Closed,
+    Corrupt,
+    Interrupted,
+    PeerClosed,
+    StateError,
+    Timeout,
+    check,
+    fail,
+)  # fmt: skip
 from .message import Message, Received
 from .pickles import dumps
 from .port import Buffer
@@ -66,6 +75,7 @@ class Broadcast(Sender):
     ) -> None:
         self._bcast: Any = None
         self._why_closed = "the ring was closed"
+        self._is_interrupted = False
         super().__init__()
         attr, _names = _attr(domain, node, vpid, group)
         attr.depth_slots, attr.data_bytes = depth_slots, data_bytes
@@ -143,6 +153,20 @@ class Broadcast(Sender):
                     self._send_parts(parts, head, spans)
                     return
             self._go_on(status, end)
+
+    def interrupt(self) -> None:
+        """End a wait for room, the one under way or else the next, with Interrupted. From any
+        thread, and from a signal handler.
+        """
+        bcast = self._handle()
+        self._is_interrupted = True
+        lib.velo_bcast_interrupt(bcast)
+
+    def _go_on(self, status: int, end: int | None) -> None:
+        if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted and not self._is_closing:
+            self._is_interrupted = False
+            raise Interrupted("interrupt() was called")
+        super()._go_on(status, end)
 
     def _send_parts(self, parts: list[Any], head: bytes, spans: list[tuple[int, int]]) -> None:
         room = self._reservation
@@ -223,6 +247,7 @@ class BroadcastReader:
         self._reader: Any = None
         self._why_closed = "the reader has left the ring"
         self._is_closing = False
+        self._is_interrupted = False
         self._turn = turns.receiving()
         self._use = threading.RLock()
         self._held: Message | None = None
@@ -342,6 +367,14 @@ class BroadcastReader:
         finally:
             self._is_closing = False
 
+    def interrupt(self) -> None:
+        """End a wait of this reader, the one under way or else the next, with Interrupted. From any
+        thread, and from a signal handler.
+        """
+        reader = self._handle()
+        self._is_interrupted = True
+        lib.velo_bcast_reader_interrupt(reader)
+
     def __iter__(self) -> Iterator[Any]:
         """The objects, until the writer closes the ring."""
         while True:
@@ -387,6 +420,9 @@ class BroadcastReader:
             raise Closed(self._why_closed)
         if status == lib.VELO_ERR_STATE:
             raise StateError("a message is held, or this is a dropping ring, which only copies")
+        if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted:
+            self._is_interrupted = False
+            raise Interrupted("interrupt() was called")
         if status not in (lib.VELO_TIMEOUT, lib.VELO_AGAIN, lib.VELO_ERR_INTERRUPTED):
             raise fail(status)
         if waits.is_over(end):
