@@ -37,13 +37,16 @@ static int open_board(uint32_t lid, uint64_t *board)
     return VELO_OK;
 }
 
-static void close_board(uint64_t board) { (void)sim_board_close(sim_channel_self(), board); }
-
 /* A board may be off by now: whoever made it is gone, which its segment tells. An empty slot takes
  * all, and nothing comes of it. */
 static void expect_done(int status, const char *what)
 {
     sim_channel_expect_done(status == SIM_ERR_NODE ? SIM_OK : status, what);
+}
+
+static void close_board(uint64_t board)
+{
+    expect_done(sim_board_close(sim_channel_self(), board), "the end of a board");
 }
 
 static void store(uint64_t board, uint64_t address, const uint64_t *words, uint32_t len_words)
