@@ -121,8 +121,11 @@ TEST(cpp_a_burst_is_one_call_on_each_side)
     velo::Port port = open_port(1);
     velo::Connection conn = connect_to(port, port.id());
     std::array<velo_msg, 3> msgs{};
-    for (std::size_t i = 0; i < msgs.size(); i++)
-        msgs[i] = {.data = "abc", .len_bytes = i, .tag = static_cast<std::uint8_t>(i)};
+    for (std::size_t i = 0; i < msgs.size(); i++) {
+        msgs[i].data = "abc";
+        msgs[i].len_bytes = i;
+        msgs[i].tag = static_cast<std::uint8_t>(i);
+    }
     const auto sent = conn.send_many(msgs, patience);
     CHECK_GOOD(sent);
     CHECK_EQ(*sent, 3);

@@ -291,9 +291,9 @@ def test_another_thread_ends_a_wait_for_room(port: velo.Port, conn: velo.Connect
     assert port.recv_bytes(timeout=PATIENCE_S) == b"x"
 
 
-@pytest.mark.parametrize("end", ["port", "conn"])
+@pytest.mark.parametrize("end", ["port", "conn", "ring", "reader"])
 def test_what_is_closed_meanwhile_is_not_interrupted(end: str) -> None:
-    def interrupt(what: velo.Port | velo.Connection, begun: threading.Event) -> None:
+    def interrupt(what: Any, begun: threading.Event) -> None:
         begun.set()
         with suppress(velo.Closed):
             while True:
@@ -303,11 +303,16 @@ def test_what_is_closed_meanwhile_is_not_interrupted(end: str) -> None:
         begun = threading.Event()
         with velo.Port() as peer:
             port = velo.Port()
-            what = port if end == "port" else port.connect(peer.id)
+            ring = velo.Broadcast(vpid=90)
+            reader = velo.BroadcastReader(vpid=90)
+            ends = {"port": port, "ring": ring, "reader": reader}
+            what = ends.get(end) or port.connect(peer.id)
             thread = threading.Thread(target=interrupt, args=(what, begun))
             thread.start()
             begun.wait()
             what.close()
+            reader.close()
+            ring.close()
             port.close()
             thread.join()
 

@@ -76,6 +76,7 @@ class Broadcast(Sender):
         self._bcast: Any = None
         self._why_closed = "the ring was closed"
         self._is_interrupted = False
+        self._use = threading.RLock()
         super().__init__()
         attr, _names = _attr(domain, node, vpid, group)
         attr.depth_slots, attr.data_bytes = depth_slots, data_bytes
@@ -158,9 +159,10 @@ class Broadcast(Sender):
         """End a wait for room, the one under way or else the next, with Interrupted. From any
         thread, and from a signal handler.
         """
-        bcast = self._handle()
-        self._is_interrupted = True
-        lib.velo_bcast_interrupt(bcast)
+        with self._use:
+            bcast = self._handle()
+            self._is_interrupted = True
+            lib.velo_bcast_interrupt(bcast)
 
     def _go_on(self, status: int, end: int | None) -> None:
         if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted and not self._is_closing:
@@ -179,7 +181,8 @@ class Broadcast(Sender):
             room._send(None, _PARTS)
 
     def _end(self) -> None:
-        bcast, self._bcast = self._bcast, None
+        with self._use:
+            bcast, self._bcast = self._bcast, None
         lib.velo_bcast_close(bcast)
 
     def _send(self, data: Any, tag: int, end: int | None) -> None:
@@ -210,6 +213,7 @@ class Broadcast(Sender):
         self._bcast = None
         self._why_closed = "the ring belongs to the parent process"
         self._set_turn()
+        self._use = threading.RLock()
         self._is_closing = False
 
     def __enter__(self) -> "Broadcast":
@@ -371,9 +375,10 @@ class BroadcastReader:
         """End a wait of this reader, the one under way or else the next, with Interrupted. From any
         thread, and from a signal handler.
         """
-        reader = self._handle()
-        self._is_interrupted = True
-        lib.velo_bcast_reader_interrupt(reader)
+        with self._use:
+            reader = self._handle()
+            self._is_interrupted = True
+            lib.velo_bcast_reader_interrupt(reader)
 
     def __iter__(self) -> Iterator[Any]:
         """The objects, until the writer closes the ring."""
