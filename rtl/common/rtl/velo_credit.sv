@@ -6,7 +6,8 @@
 // has freed since reset (`freed_i`), this side counts how many it has used, both modulo
 // 2**Width. A lost or repeated credit message therefore cannot create or leak a credit.
 //
-// `total_i` is the receiver's capacity, 0 until it is known and constant afterwards.
+// `total_i` is the receiver's capacity, 0 until it is known. It changes only while nothing is taken, in the cycle
+// before and the two after as well, and to no less than is in use.
 // `take_i` uses a unit; the sender's protocol takes one only where `ok_o` allowed it.
 // `avail_o`, a register, is what is left; it knows of every unit taken, and of units freed two cycles
 // late. `ok_o[s]` says that at least Thresholds[s] are left: what a sender needs that must not stop inside
@@ -53,6 +54,13 @@ module velo_credit #(
 
   `VELO_ASSUME(CapacityLeavesRoom, !total_i[Width-1])
   `VELO_ASSERT(NeverOverdrawn, !take_i || avail_o != '0)
-  `VELO_ASSERT(NoMoreThanCapacity, avail_o <= total_i)
+
+  // What is left knows of another capacity two cycles late.
+  logic [1:0][Width-1:0] total_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) total_q <= '0;
+    else total_q <= {total_q[0], total_i};
+  end
+  `VELO_ASSERT(NoMoreThanCapacity, avail_o <= total_i || avail_o <= total_q[1])
 
 endmodule

@@ -8,7 +8,8 @@
 // of the other side that the sender has to do with, if it knows that yet. A side that is up takes words of one
 // epoch of the other side only, and only such as were meant for its own epoch: no two sides ever count
 // from different starts. And both sides are up within CalmCycles of the last disturbance, whatever was before: no
-// session hangs. That is what a link's numbers and credits need after a one-sided reset; velo_link_retry
+// session hangs. A side that was reset may be another one, with larger or smaller buffers: the other side comes up
+// with what it offers, and with less than before only after all that waited to be sent has been given up. That is what a link's numbers and credits need after a one-sided reset; velo_link_retry
 // and velo_link prove the rest within one session and across one restart.
 
 `define VELO_ASSUME_HERE
@@ -21,22 +22,27 @@ module velo_link_session_props
     parameter int unsigned InitWords = 2,
     // A round trip, InitWords, and a cycle for a side to come up and one to say so.
     parameter int unsigned QuietCycles = 2 * CableCycles + InitWords + 2,
-    // A quiet time, and some round trips in which both sides begin anew.
-    parameter int unsigned CalmCycles = 20
+    // A quiet time, and some round trips in which both sides begin anew and drain.
+    parameter int unsigned CalmCycles = 32
 ) (
     input logic clk_i,
     input logic rst_ni,
     input logic [1:0] reset_i,
     input logic [1:0] forget_i,
     input logic [1:0] down_i,
-    input logic [1:0] keep_i
+    input logic [1:0] keep_i,
+    input logic [1:0] other_side_i,  // with a reset: another one, with other buffers
+    input logic [1:0] wants_i  // something waits to be sent
 );
 
   localparam ability_t Able = '{version: 0, width: 0, last_vc: 5, mtu: 3, credits: 30};
 
+  localparam logic [CountWidth-2:0] Large = 30, Small = 25;
+
   typedef logic [1:0] epoch_t;
   typedef struct packed {
     logic   there;
+    logic   few;
     logic   up;  // sent by a side that is up; else a CtlInit
     init_t  init;
     epoch_t epoch;
@@ -54,10 +60,12 @@ module velo_link_session_props
   word_t [1:0] sent, heard;
   word_t [1:0][CableCycles-1:0] cable_q;  // to side s
   epoch_t [1:0] epoch_q, other_q;
-  logic [1:0] known_q, was_bad_q;
+  logic [1:0] known_q, was_bad_q, few_q, moved;
 
   for (genvar s = 0; s < 2; s++) begin : gen_side
     logic bad;  // what the side knows is gone
+    logic drain, drop, waits_q;  // sent on the old credits, and kept
+    count_t credits, had_q;
     velo_link_init #(
         .Ability(Able),
         .MinCredits(5),
@@ -69,16 +77,19 @@ module velo_link_session_props
         .enable_i(1'b1),
         .link_reset_i(down_i[s]),
         .forget_i(forget_i[s]),
-        .phy_up_i(1'b1),
+        .phy_up_i(!moved[s]),
         .init_valid_i(heard[s].there && !heard[s].up),
         .init_i(heard[s].init),
         .other_word_i(heard[s].there && heard[s].up),
+        .unsent_i(waits_q),
+        .drain_o(drain),
+        .drop_o(drop),
         .up_o(up[s]),
         .came_up_o(came_up[s]),
         .anew_o(anew[s]),
         .fresh_o(fresh[s]),
         .refuse_o(),
-        .credits_o(),
+        .credits_o(credits),
         .init_word_o(init_word[s])
     );
 
@@ -89,14 +100,18 @@ module velo_link_session_props
       sent[s].up = up[s];
       sent[s].init = init_t'(init_word[s]);
       sent[s].init.crc = '0;
+      sent[s].init.ability.credits = few_q[s] ? Small : Large;
+      sent[s].few = few_q[s];
       sent[s].epoch = epoch_q[s];
       sent[s].known = known_q[s];
       sent[s].other = other_q[s];
     end
 
+    assign moved[s] = reset_i[1-s] && other_side_i[1-s];
     assign bad = reset_i[s] || (forget_i[s] && !up[s]);
     always_ff @(posedge clk_i) begin
       cable_q[s] <= {cable_q[s][CableCycles-2:0], sent[1-s]};
+      if (moved[s]) cable_q[s] <= '0;
       was_bad_q[s] <= bad;
       if (!rst_ni) begin
         epoch_q[s] <= '0;
@@ -114,8 +129,27 @@ module velo_link_session_props
       end
     end
 
+    // The switch sends while the link is up in a session; what it sent may wait for ever, but for a drain.
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) few_q[s] <= 1'b0;
+      else if (reset_i[s]) few_q[s] <= few_q[s] ^ other_side_i[s];
+      if (!rst_ni || reset_i[s]) begin
+        waits_q <= 1'b0;
+        had_q   <= '0;
+      end else begin
+        if (drain) waits_q <= 1'b0;
+        else if (wants_i[s] && !fresh[s]) waits_q <= 1'b1;
+        if (up[s]) had_q <= credits;
+      end
+    end
     logic takes;
     assign takes = rst_ni && !reset_i[s] && up[s] && heard[s].there && heard[s].up;
+    count_t offered;
+    assign offered = heard[s].few ? count_t'(Small) : count_t'(Large);
+    `VELO_ASSERT(CreditsAsOffered, !takes || credits == offered)
+    `VELO_ASSERT(NothingOfMoreCredits, !came_up[s] || credits >= had_q || !waits_q)
+    `VELO_ASSERT(DrainsForCause, !drop || credits < had_q)
+    `VELO_COVER(UpWithFewer, came_up[s] && credits < had_q)
     `VELO_ASSERT(OneOtherSide, !(takes && known_q[s]) || heard[s].epoch == other_q[s])
     `VELO_ASSERT(MeantForThis, !(takes && heard[s].known) || heard[s].other == epoch_q[s])
     `VELO_COVER(MeetsAgain, takes && heard[s].known && ever_q == 2'(1 << s) && epoch_q[1-s] != '0)

@@ -8,7 +8,8 @@
 // Switch side, `in_*`: see velo_link_tx. `out_*`: see velo_link_rx; `out_freed_i` counts the units
 // that the switch has freed of what it got from here. `credits_o` is the capacity of the buffers on
 // the other side and `freed_o` the units freed there: what a velo_credit counter needs. In a new session no
-// packet begins before the other side has said of each channel how much of its buffer is still in use.
+// packet begins before the other side has said of each channel how much of its buffer is still in use. The buffer may
+// be smaller than before; then all that waited here is given up, since it was sent on the credits of the larger one.
 //
 // Either side may be reset alone, at any time: see velo_link_init for how the two begin anew. The side that was
 // not reset gives up packets that the other one may or may not have had (`in_doubt_o` counts them) and
@@ -79,12 +80,12 @@ module velo_link
     output count_t [NumVcs-1:0] freed_o,      // freed there of what went by in_*
 
     // State, for registers; the counters are modulo 256.
-    output logic    up_o,  // packets can pass
+    output logic up_o,  // packets can pass
     output refuse_e refuse_o,  // why it does not come up
     output logic [7:0] crc_errors_o,  // words and frames that came in wrong
     output logic [7:0] replays_o,  // retransmissions
     output logic [7:0] timeouts_o,  // of these, for want of an acknowledgement
-    output logic [7:0] in_doubt_o,  // packets given up; the other side may have had them
+    output logic [7:0] in_doubt_o,  // packets given up; the other side of then may have had them
     output logic [7:0] restarts_o,  // sessions that ended
     output ecc_t ecc_o  // of the ring
 );
@@ -99,7 +100,8 @@ module velo_link
       credits: (CountWidth - 1)'(BufferUnits)
   };
 
-  logic up, came_up, anew, fresh, ack_valid, freed_valid, idle, init_valid, status_sent, nak;
+  logic up, came_up, anew, fresh, drain, unsent, drop;
+  logic ack_valid, freed_valid, idle, init_valid, status_sent, nak;
   logic acked, accepted, error, replay, timeout;
   status_t heard, told;
   init_t init;
@@ -120,10 +122,13 @@ module velo_link
       .init_valid_i(init_valid),
       .init_i      (init),
       .other_word_i(idle),
+      .unsent_i    (unsent),
       .up_o        (up),
       .came_up_o   (came_up),
       .anew_o      (anew),
       .fresh_o     (fresh),
+      .drain_o     (drain),
+      .drop_o      (drop),
       .init_word_o (init_word),
       .enable_i,
       .link_reset_i,
@@ -241,7 +246,9 @@ module velo_link
       .rst_ni,
       .up_i         (up),
       .came_up_i    (came_up),
-      .anew_i       (anew),
+      .anew_i       (anew || drop),
+      .drain_i      (drain),
+      .unsent_o     (unsent),
       .base_o       (ack_base),
       .in_doubt_o   (in_doubt),
       .init_word_i  (init_word),
@@ -288,7 +295,7 @@ module velo_link
         if (fresh) freed_o[v] <= anew ? freed_o[v] : sent_base[v];
         else if (freed_valid && heard.vc == vc_t'(v)) freed_o[v] <= sent_base[v] + heard.freed;
       end
-      if (anew) in_doubt_o <= in_doubt_o + 8'(in_doubt);
+      if (anew || drop) in_doubt_o <= in_doubt_o + 8'(in_doubt);
       if (anew) restarts_o <= restarts_o + 1'b1;
       if (error) crc_errors_o <= crc_errors_o + 1'b1;
       if (replay) replays_o <= replays_o + 1'b1;
@@ -299,6 +306,8 @@ module velo_link
   logic unused;
   assign unused = &{1'b0, acked, accepted, heard.echo, heard.ack};
 
+  // What is given up for smaller buffers is all there is: none of it can overrun them.
+  `VELO_ASSERT(DropsAll, !drop || !unsent)
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(VcsFitField, NumVcs >= 1 && NumVcs < 2 ** VcWidth)
   `VELO_ASSERT_INIT(MtuSupported, MtuBytes inside {64, 128, 256, 512})

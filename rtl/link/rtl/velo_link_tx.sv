@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sending half of a link port: makes each packet a frame, keeps it until it is acknowledged, repeats it
-// when asked.
+// Sending half of a link port: makes each packet a frame, keeps it until it is acknowledged, repeats it when asked.
 //
-// There is no separate transmit path: every word goes into a ring (velo_link_ring) and is read from
-// there, the first time as each later time. Three pointers follow each other round the ring: written,
-// sent, acknowledged; a retransmission is "sent := acknowledged". Go back N, with a window of half the sequence numbers so
-// that the receiver can tell an old frame from one that follows a lost one.
+// There is no separate transmit path: every word goes into a ring (velo_link_ring) and is read from there, the first
+// time as each later time. Three pointers follow each other round the ring: written, sent, acknowledged; a
+// retransmission is "sent := acknowledged". Go back N, with a window of half the sequence numbers so that the
+// receiver can tell an old frame from one that follows a lost one.
 //
-// Input: a packet is sop..eop without another in between, of at most FrameWords words. It may begin in any
-// cycle in which `in_stop_o` was low at most StopMargin cycles ago, and then goes on to its end: there is
-// room for it. `in_poison_i`, with its last word: it must not be acted upon; its frame ends with a CRC that
-// says so. Latency 4 cycles from first word to first word at the PHY, the start word goes ahead of it; frames
-// follow each other without a gap. The four: into the ring, out of it, choice of the word to send, its CRC. The
-// start word waits for the header's last word, since it has the CRC of it. Inside a long frame, status goes out
-// every StatusWords words. The other side's status takes effect after two cycles. One that comes right after
-// another is ignored: it will be sent again.
-// In a cycle with `phy_pause_i` an idle word is chosen, also inside a frame, which is at the PHY two
-// cycles later. While `up_i` is low only `init_word_i` is sent.
+// Input: a packet is sop..eop without another in between, of at most FrameWords words. It may begin in any cycle in
+// which `in_stop_o` was low at most StopMargin cycles ago, and then goes on to its end: there is room for it.
+// `in_poison_i`, with its last word: it must not be acted upon; its frame ends with a CRC that says so. Latency 4
+// cycles from first word to first word at the PHY, the start word goes ahead of it; frames follow each other without
+// a gap. The four: into the ring, out of it, choice of the word to send, its CRC. The start word waits for the
+// header's last word, since it has the CRC of it. Inside a long frame, status goes out every StatusWords words. The
+// other side's status takes effect after two cycles; one right after another is ignored, since it will be sent again.
+// In a cycle with `phy_pause_i` an idle word is chosen, also inside a frame, which is at the PHY two cycles later.
+// While `up_i` is low only `init_word_i` is sent.
 // `anew_i`: the other side was reset. It may or may not have delivered the frames that were sent whole and not
-// acknowledged: they are given up (`in_doubt_o`), since to repeat them could double them. All others, also
-// one that is half in the ring or was half sent, stay and are sent with numbers from 0 on. Here inside frames
-// keep their numbers: those on the cable are less by `base_o`, which is to be added to `ack_i`.
-// Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
-// repeats everything unacknowledged (`timeout_o`, `replay_o`: one pulse each).
+// acknowledged: they are given up (`in_doubt_o`), since to repeat them could double them. All others, also one that
+// is half in the ring or was half sent, stay and are sent with numbers from 0 on. Here inside frames keep their
+// numbers: those on the cable are less by `base_o`, which is to be added to `ack_i`.
+// `drain_i`, while down: all frames go nowhere, while `unsent_o`; `anew_i` then gives them up.
+// Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which repeats everything
+// unacknowledged (`timeout_o`, `replay_o`: one pulse each).
 // Source: case-for-fpga, section 2, "link-level retransmission protocol".
 
 `include "velo_assert.svh"
@@ -47,6 +46,8 @@ module velo_link_tx
     input logic up_i,
     input logic came_up_i,  // pulse: begin again with the first unacknowledged frame
     input logic anew_i,  // pulse, down, two cycles before `came_up_i` or more
+    input logic drain_i,  // down, and no packet begins: frames go nowhere
+    output logic unsent_o,  // some have not gone yet
     output logic [SeqBits-1:0] base_o,
     output logic [SeqBits-1:0] in_doubt_o,  // frames that `anew_i` gives up
     input logic [31:0] init_word_i,
@@ -109,10 +110,8 @@ module velo_link_tx
   addr_t  written_q;
   num_t   write_seq_q;  // frame that the next word belongs to
   place_t place_q;  // words of it so far
-  logic frame_ends, frame_open;
-
+  logic   frame_open;
   assign frame_open = place_q != '0;
-  assign frame_ends = in_eop_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -121,8 +120,8 @@ module velo_link_tx
       place_q     <= '0;
     end else if (in_valid_i) begin
       written_q <= written_q + 1'b1;
-      place_q   <= frame_ends ? '0 : place_q + 1'b1;
-      if (frame_ends) write_seq_q <= write_seq_q + 1'b1;
+      place_q   <= in_eop_i ? '0 : place_q + 1'b1;
+      if (in_eop_i) write_seq_q <= write_seq_q + 1'b1;
     end
   end
 
@@ -152,7 +151,7 @@ module velo_link_tx
   addr_t acked_q, read_q;
   num_t acked_seq_q, send_seq_q, sent_seq_q;  // oldest kept; being sent; first never sent whole
   num_t ack_by, sent_by, send_by;
-  logic restart, echo_q, timeout_q;
+  logic restart, echo_q, timeout_q, sends;
   logic [TimerBits-1:0] timer_q;
 
   // What `anew_i` gives up goes as if it were acknowledged.
@@ -233,7 +232,7 @@ module velo_link_tx
     if (!rst_ni) in_stop_o <= 1'b0;
     else begin
       in_stop_o <= in_hold_i || used + addr_t'(in_valid_i) > addr_t'(StopWords) ||
-          kept_frames + num_t'(in_valid_i && frame_ends) >= num_t'(Window - StopMargin);
+          kept_frames + num_t'(in_valid_i && in_eop_i) >= num_t'(Window - StopMargin);
     end
   end
 
@@ -244,8 +243,7 @@ module velo_link_tx
   logic word_last, word_poison;
   num_t word_seq_q;  // of the word behind the choice
   logic [DataWidth-1:0] word;
-
-  assign word_out = state_q == StData && have_q && up_i && !restart && !tell && !phy_pause_i;
+  assign word_out = state_q == StData && have_q && sends && !restart && !tell && !phy_pause_i;
   always_comb begin
     read_d = read_q;
     if (restart) read_d = ack_ok ? heard_addr_q : acked_q;
@@ -299,9 +297,11 @@ module velo_link_tx
   // ----- Choosing the word to send ----------------------------------------------------------------
 
   logic next_exists, poison_q;
+  assign sends = up_i || drain_i;
+  assign unsent_o = state_q != StIdle || send_seq_q != write_seq_q || frame_open;
   assign next_exists = send_seq_q != write_seq_q ||
       (frame_open && (!Narrow || place_q != place_t'(1) || in_valid_i));
-  assign start_out = state_q == StIdle && next_exists && up_i && !restart && !phy_pause_i;
+  assign start_out = state_q == StIdle && next_exists && sends && !restart && !phy_pause_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -309,7 +309,7 @@ module velo_link_tx
       send_seq_q <= '0;
       sent_seq_q <= '0;
       poison_q   <= 1'b0;
-    end else if (restart || !up_i) begin
+    end else if (restart || !sends) begin
       state_q <= StIdle;
       if (restart) send_seq_q <= ack_ok ? heard_ack_q : acked_seq_q;
     end else if (!phy_pause_i) begin
@@ -387,11 +387,11 @@ module velo_link_tx
   logic [DataWidth-1:0] word_q;
 
   always_comb begin
-    word_kind_d = WordRaw;
-    if (start_out) word_kind_d = WordStart;
+    if (!up_i) word_kind_d = WordRaw;
+    else if (start_out) word_kind_d = WordStart;
     else if (word_out) word_kind_d = WordData;
-    else if (state_q == StEnd && up_i && !restart && !phy_pause_i) word_kind_d = WordEnd;
-    else if (up_i) word_kind_d = WordIdle;
+    else if (state_q == StEnd && !restart && !phy_pause_i) word_kind_d = WordEnd;
+    else word_kind_d = WordIdle;
   end
 
   assign status_sent_o = (word_kind_d == WordStart && half_q) ||
@@ -408,7 +408,7 @@ module velo_link_tx
       tell_q   <= 1'b0;
     end else begin
       tell_q <= tell && !tell_q && state_q == StData;
-      if (word_kind_d inside {WordStart, WordIdle}) silent_q <= '0;
+      if (!up_i || word_kind_d inside {WordStart, WordIdle}) silent_q <= '0;
       else if (!tell) silent_q <= silent_q + 1'b1;
     end
   end

@@ -33,7 +33,7 @@ class Setup:
 
     def __init__(self, dut: Any, seed: int):
         zeros = "came_up_i init_word_i in_valid_i in_sop_i in_eop_i in_vc_i in_data_i status_i "
-        zeros += "in_poison_i ack_valid_i ack_i nak_i phy_pause_i anew_i in_hold_i"
+        zeros += "in_poison_i ack_valid_i ack_i nak_i phy_pause_i anew_i drain_i in_hold_i"
         self.dut, self.rng = dut, random.Random(seed)
         self.bench = Bench(dut, zeros.split())
         self.dut.up_i.value = 1
