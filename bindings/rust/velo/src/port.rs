@@ -232,8 +232,7 @@ impl Port {
         let (at, len) = (buf.as_mut_ptr().cast::<c_void>(), buf.len() as _);
         let (to, time) = (msgs.as_mut_ptr(), nanoseconds(timeout));
         // SAFETY: The buffer and `msgs` are ours until the call returns.
-        let count =
-            unsafe { sys::velo_recv_many(self.raw.as_ptr(), to, most, at, len, time) };
+        let count = unsafe { sys::velo_recv_many(self.raw.as_ptr(), to, most, at, len, time) };
         if count < 0 {
             return self::received(count, &msgs[0]).map(|_| 0);
         }
