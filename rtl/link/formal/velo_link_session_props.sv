@@ -9,8 +9,9 @@
 // epoch of the other side only, and only such as were meant for its own epoch: no two sides ever count
 // from different starts. And both sides are up within CalmCycles of the last disturbance, whatever was before: no
 // session hangs. A side that was reset may be another one, with larger or smaller buffers: the other side comes up
-// with what it offers, and with less than before only after all that waited to be sent has been given up. That is what a link's numbers and credits need after a one-sided reset; velo_link_retry
-// and velo_link prove the rest within one session and across one restart.
+// with what it offers, and with less than before only after all that waited to be sent has been given up. That is
+// what a link's numbers and credits need after a one-sided reset; velo_link_retry and velo_link prove the rest within
+// one session and across one restart.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
