@@ -166,8 +166,9 @@ static inline uint64_t cookie_part(uint64_t cookie, unsigned at, unsigned bits)
 RMA2_ERROR rma2_result(int status);
 /** Give the port, which holds no notification, a queue of so many. */
 RMA2_ERROR rma2_make_queue(struct rma2_port *port, uint32_t entries);
-/** Is this connection one of the port's? The caller has the port's turn. */
-bool rma2_is_handle_of(const struct rma2_port *port, const struct rma2_handle *handle);
+/** The pointer by which a port's list leads to this connection; NULL: it is NULL or another port's.
+ * The caller has the port's turn. */
+struct rma2_handle **rma2_link_to(struct rma2_port *port, const struct rma2_handle *handle);
 /** Is this memory registered with the port? */
 bool rma2_is_registered(struct rma2_port *port, RMA2_NLA address, uint64_t len_bytes);
 /** Take in what has come, as far as the queue has room, waiting for it at most so long. Returns

@@ -238,12 +238,12 @@ int rma2_connect_late(struct rma2_handle *handle)
     return status;
 }
 
-bool rma2_is_handle_of(const struct rma2_port *port, const struct rma2_handle *handle)
+struct rma2_handle **rma2_link_to(struct rma2_port *port, const struct rma2_handle *handle)
 {
-    const struct rma2_handle *one = port->handles;
-    while (one && one != handle)
-        one = one->next;
-    return one != NULL;
+    struct rma2_handle **link = &port->handles;
+    while (*link && *link != handle)
+        link = &(*link)->next;
+    return *link ? link : NULL;
 }
 
 /* Wait until all is done. */
@@ -276,19 +276,16 @@ RMA2_ERROR rma2_disconnect(RMA2_Port port, RMA2_Handle handle)
     if (!port)
         return RMA2_ERR_INV_PORT;
     enum turn_held held = turn_take(&port->turn);
-    bool is_ours = rma2_is_handle_of(port, handle);
-    if (is_ours) {
+    struct rma2_handle **link = rma2_link_to(port, handle);
+    if (link) {
         if (handle->peer)
             finish(handle);
-        struct rma2_handle **at = &port->handles;
-        while (*at != handle)
-            at = &(*at)->next;
-        *at = handle->next;
+        *link = handle->next;
         (void)velo_rma_disconnect(handle->peer);
         free(handle);
     }
     turn_give(&port->turn, held);
-    return is_ours ? RMA2_SUCCESS : RMA2_ERR_INV_HANDLE;
+    return link ? RMA2_SUCCESS : RMA2_ERR_INV_HANDLE;
 }
 
 /* ---- registrations --------------------------------------------------------------------------- */

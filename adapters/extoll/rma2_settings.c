@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program of rma2 may set of a port and of a connection, beside what it is for. */
+/* Settings of a port and of a connection of rma2, and what EXTOLL's library let a program ask for.
+ */
 #include <stdlib.h>
 
 #include "rma2_internal.h"
@@ -93,7 +94,7 @@ static RMA2_ERROR set_options(RMA2_Port port, RMA2_Handle handle, RMA2_Connectio
         return RMA2_ERR_INV_PORT;
     enum turn_held held = turn_take(&port->turn);
     RMA2_ERROR error = RMA2_ERR_INV_HANDLE;
-    if (handle && rma2_is_handle_of(port, handle)) {
+    if (handle && rma2_link_to(port, handle)) {
         handle->options = (handle->options & ~mask) | options;
         error = RMA2_SUCCESS;
     }
@@ -108,7 +109,7 @@ static uint32_t tell_option(RMA2_Port port, RMA2_Handle handle, RMA2_Connection_
     return (uint32_t)(has ? RMA2_SUCCESS : RMA2_ERR_ERROR);
 }
 
-/* What is asked of a connection is not there. */
+/* This library has no such device, whatever the connection. */
 static RMA2_ERROR refuse(RMA2_Port port, RMA2_Handle handle)
 {
     if (!port)
