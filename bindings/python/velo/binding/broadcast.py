@@ -75,8 +75,6 @@ class Broadcast(Sender):
     ) -> None:
         self._bcast: Any = None
         self._why_closed = "the ring was closed"
-        self._is_interrupted = False
-        self._use = threading.RLock()
         super().__init__()
         attr, _names = _attr(domain, node, vpid, group)
         attr.depth_slots, attr.data_bytes = depth_slots, data_bytes
@@ -159,16 +157,7 @@ class Broadcast(Sender):
         """End a wait for room, the one under way or else the next, with Interrupted. From any
         thread, and from a signal handler.
         """
-        with self._use:
-            bcast = self._handle()
-            self._is_interrupted = True
-            lib.velo_bcast_interrupt(bcast)
-
-    def _go_on(self, status: int, end: int | None) -> None:
-        if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted and not self._is_closing:
-            self._is_interrupted = False
-            raise Interrupted("interrupt() was called")
-        super()._go_on(status, end)
+        self._interrupt(lib.velo_bcast_interrupt)
 
     def _send_parts(self, parts: list[Any], head: bytes, spans: list[tuple[int, int]]) -> None:
         room = self._reservation
@@ -213,7 +202,6 @@ class Broadcast(Sender):
         self._bcast = None
         self._why_closed = "the ring belongs to the parent process"
         self._set_turn()
-        self._use = threading.RLock()
         self._is_closing = False
 
     def __enter__(self) -> "Broadcast":

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections: the right to send to one port."""
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,10 +25,8 @@ class Connection(Sender):
         self._conn = conn
         self._why_closed = "the connection was closed"
         super().__init__()
-        self._use = threading.RLock()
         self._max_bytes: int = lib.velo_conn_max_bytes(conn)
         self._done = ffi.new("size_t *")
-        self._is_interrupted = False
         self.peer = peer
         """Id of the port that it leads to."""
 
@@ -138,10 +135,7 @@ class Connection(Sender):
         """End a wait for room on this connection, the one under way or else the next, with
         Interrupted. From any thread, and from a signal handler.
         """
-        with self._use:
-            conn = self._handle()
-            self._is_interrupted = True
-            lib.velo_conn_interrupt(conn)
+        self._interrupt(lib.velo_conn_interrupt)
 
     def check_peer(self) -> None:
         """Raise PeerClosed or PeerDead if the peer takes no more messages; one system call."""
@@ -160,7 +154,6 @@ class Connection(Sender):
         self._conn = None
         self._why_closed = "the connection belongs to the parent process; a child opens its own"
         self._set_turn()
-        self._use = threading.RLock()
 
     def __enter__(self) -> "Connection":
         return self
@@ -186,7 +179,4 @@ class Connection(Sender):
     def _go_on(self, status: int, end: int | None) -> None:
         if self._port._is_closing:
             raise Closed("the port of this connection is being closed")
-        if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted:
-            self._is_interrupted = False
-            raise Interrupted("interrupt() was called")
         super()._go_on(status, end)

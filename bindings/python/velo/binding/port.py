@@ -89,7 +89,6 @@ class Port:
         self._is_closing = False
         self._is_interrupted = False
         self._set_turn()
-        self._use = threading.RLock()
         # Calls of connect() under way, and their threads.
         self._connecting: dict[object, int] = {}
         self._held: Message | None = None
@@ -460,7 +459,6 @@ class Port:
         self._port = None
         self._why_closed = "the port belongs to the parent process; a child opens its own"
         self._set_turn()
-        self._use = threading.RLock()
         self._connecting = {}
         self._is_closing = False
         self._waiters = {}
@@ -495,6 +493,7 @@ class Port:
     def _set_turn(self) -> None:
         self._turn = turns.receiving()
         self._at_once = self._turn.until(0)  # Cost: made once, not for each try.
+        self._use = threading.RLock()
 
     def _check_open(self) -> None:
         if self._is_closing:

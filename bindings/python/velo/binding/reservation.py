@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages that are built in place: what connections and the writers of rings have in common."""
 
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from velo._velo import ffi, lib
 
 from . import turns, waits
-from .errors import Closed, StateError, Timeout, fail
+from .errors import Closed, Interrupted, StateError, Timeout, fail
 from .memory import Lent
 
 
@@ -19,12 +21,14 @@ class Sender(ABC):
     def __init__(self) -> None:
         self._set_turn()
         self._is_closing = False
+        self._is_interrupted = False
         self._reservation: Reservation | None = None
         self._room = ffi.new("struct velo_py_room *")
 
     def _set_turn(self) -> None:
         self._turn = turns.sending()
         self._at_once = self._turn.until(0)  # Cost: made once, not for each try.
+        self._use = threading.RLock()
 
     def reserve(self, len_bytes: int, timeout: float | None = None) -> "Reservation":
         """Room where the message goes, to build one of up to so many bytes in place.
@@ -78,6 +82,12 @@ class Sender(ABC):
         finally:
             self._is_closing = False
 
+    def _interrupt(self, library_call: Callable[[Any], None]) -> None:
+        with self._use:
+            handle = self._handle()
+            self._is_interrupted = True
+            library_call(handle)
+
     def _drop_reservation(self) -> None:
         if self._reservation is not None:
             self._reservation._end()
@@ -87,6 +97,9 @@ class Sender(ABC):
         """After a slice of a wait without room: return if the wait goes on."""
         if self._is_closing:
             raise Closed(self._why_closed)
+        if status == lib.VELO_ERR_INTERRUPTED and self._is_interrupted:
+            self._is_interrupted = False
+            raise Interrupted("interrupt() was called")
         if status not in (lib.VELO_TIMEOUT, lib.VELO_AGAIN, lib.VELO_ERR_INTERRUPTED):
             raise self._failed(status)
         if waits.is_over(end):
@@ -102,6 +115,10 @@ class Sender(ABC):
     @abstractmethod
     def closed(self) -> bool:
         """Is it closed?"""
+
+    @abstractmethod
+    def _handle(self) -> Any:
+        """The library's object; Closed if there is none."""
 
     @abstractmethod
     def _end(self) -> None:

@@ -12,7 +12,8 @@ StateError, and nothing has happened. It may close: the call in whose middle it 
 and the closing is done after that (`Turn.then`).
 
 What must not wait for a turn, such as an interrupt, holds the `_use` of the object, for one short
-call. Who closes the object takes it from there under `_use`, so that no call meets freed memory.
+call. `close()` takes the library's object away under `_use`, so that no such call meets freed
+memory.
 """
 
 from functools import partial
