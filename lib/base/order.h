@@ -580,6 +580,16 @@ static inline uint32_t order_flag(const uint32_t *flag)
     return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
+/** Was it set? Then it is no more: an interrupt ends one wait. Two threads that take it at once may
+ *  both find it set; only the one thread that waits on an object does. */
+static inline bool order_take_flag(uint32_t *flag)
+{
+    if (__builtin_expect(!order_flag(flag), 1))
+        return false;
+    order_set_flag(flag, 0);
+    return true;
+}
+
 /** Is this flag set, or the one behind it? The first one lies at a multiple of 8 bytes. Relaxed, as
  *  order_flag(), and only a reason to look at each. */
 static inline bool order_either_flag(const uint32_t *flags)

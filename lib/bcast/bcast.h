@@ -137,15 +137,6 @@ static inline struct bcast_slot *bcast_slot(const struct bcast_map *map, uint64_
     return &map->slots[number & (map->depth - 1)];
 }
 
-/** An interrupt ends one wait. */
-static inline bool bcast_take_interrupt(uint32_t *interrupted)
-{
-    if (likely(!order_flag(interrupted)))
-        return false;
-    order_set_flag(interrupted, 0);
-    return true;
-}
-
 /** Check attributes and fill in the domain. VELO_ERR_ARG. */
 int bcast_attr(struct velo_bcast_attr *attr, const struct velo_bcast_attr *given,
                struct seg_domain *domain);

@@ -358,7 +358,7 @@ static cold_path int await_message(struct velo_bcast_reader *reader, int64_t tim
     status = spin_for_message(reader, spin_end_ns < end_ns ? spin_end_ns : end_ns);
     bool slept = status == VELO_AGAIN;
     while (status == VELO_AGAIN) {
-        if (bcast_take_interrupt(&reader->interrupted))
+        if (order_take_flag(&reader->interrupted))
             return VELO_ERR_INTERRUPTED;
         int64_t left_ns = end_ns - wait_now_ns();
         if (left_ns <= 0)

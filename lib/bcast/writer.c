@@ -145,7 +145,7 @@ static cold_path int await_room(struct velo_bcast *bcast, size_t len_bytes, int6
     int64_t spin_end_ns = start_ns + bcast->spin_max_ns;
     status = spin_for_room(bcast, len_bytes, spin_end_ns < end_ns ? spin_end_ns : end_ns);
     while (status == VELO_AGAIN) {
-        if (bcast_take_interrupt(&bcast->interrupted))
+        if (order_take_flag(&bcast->interrupted))
             return VELO_ERR_INTERRUPTED;
         int64_t left_ns = end_ns - wait_now_ns();
         if (left_ns <= 0)

@@ -181,15 +181,6 @@ static bool is_to_end(const struct velo_port *port)
     return port->departed || order_flag(port->interrupt);
 }
 
-/* An interrupt ends one wait. */
-static bool take_interrupt(struct velo_port *port)
-{
-    if (!order_flag(port->interrupt))
-        return false;
-    order_set_flag(port->interrupt, 0);
-    return true;
-}
-
 /* The time to spin now. If spinning has not paid for some time, it is only probed now and then. */
 static int64_t spin_budget_ns(struct velo_port *port)
 {
@@ -325,14 +316,15 @@ int velo_port_arm(struct velo_port *port)
     if (port->held || port->epoll_fd < 0)
         return VELO_ERR_STATE;
     wait_doorbell_drain(port->wake_fd);
-    if (take_interrupt(port))
+    if (order_take_flag(port->interrupt))
         return VELO_ERR_INTERRUPTED;
     reap_now_and_then(port, wait_now_ns());
     struct ring_rx *rx;
     bool is_asleep = fall_asleep(port, SEG_ARMED, &rx);
     port->promote = port->spin_ns > 0;
     if (!is_asleep)
-        return !rx && !port->departed && take_interrupt(port) ? VELO_ERR_INTERRUPTED : VELO_AGAIN;
+        return !rx && !port->departed && order_take_flag(port->interrupt) ? VELO_ERR_INTERRUPTED
+                                                                          : VELO_AGAIN;
     /* A bit that was set before `sleeping` was seen rings nobody. */
     if (order_peek_summary(&port->shared->summary) == 0 && port->net->arm(port))
         return VELO_OK;
@@ -376,7 +368,7 @@ static cold_path int tell(struct velo_port *port, struct velo_msg *msg, int64_t 
     }
     if (timeout_ns == NO_WAIT)
         return VELO_AGAIN;
-    return take_interrupt(port) ? VELO_ERR_INTERRUPTED : VELO_TIMEOUT;
+    return order_take_flag(port->interrupt) ? VELO_ERR_INTERRUPTED : VELO_TIMEOUT;
 }
 
 /* Take the message in port->message. */

@@ -211,14 +211,6 @@ void velo_conn_interrupt(struct velo_conn *conn)
     errno = error;
 }
 
-static bool take_interrupt(struct velo_conn *conn)
-{
-    if (likely(!order_flag(&conn->interrupted)))
-        return false;
-    order_set_flag(&conn->interrupted, 0);
-    return true;
-}
-
 /* The receiver waits for a message that is no longer there. Tell it. */
 static cold_path int refuse_ring(struct velo_conn *conn)
 {
@@ -248,7 +240,7 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
             return status;
         if (timeout_ns == 0)
             return VELO_TIMEOUT;
-        if (unlikely(take_interrupt(conn)))
+        if (unlikely(order_take_flag(&conn->interrupted)))
             return VELO_ERR_INTERRUPTED;
         if (timeout_ns > 0) { /* A send that finds room reads no clock. */
             int64_t now_ns = wait_now_ns();
@@ -269,7 +261,7 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
         }
         status = sleep_for_room(conn, len_bytes, left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
         if (status == VELO_ERR_INTERRUPTED) /* By a handler, which may have asked for it, too. */
-            (void)take_interrupt(conn);
+            (void)order_take_flag(&conn->interrupted);
         if (status)
             return status;
     }
