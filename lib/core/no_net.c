@@ -4,7 +4,7 @@
 #include "../shm/wait.h"
 #include "port.h"
 
-static void place(int *node, uint32_t *first, uint32_t *step)
+void no_net_place(int *node, uint32_t *first, uint32_t *step)
 {
     (void)node, (void)first, (void)step;
 }
@@ -30,7 +30,7 @@ static bool sleep_on_summary(struct velo_port *port, int64_t timeout_ns)
     return wait_sleep(&port->shared->summary, 0, timeout_ns);
 }
 
-static bool is_settled(const struct velo_port *port)
+bool no_net_is_settled(const struct velo_port *port)
 {
     (void)port;
     return true;
@@ -56,14 +56,14 @@ static bool reaches(const struct velo_port *port, velo_id_t peer)
 
 const struct net_calls no_net = {
     .sleeps = SEG_SLEEPS_ON_WORD,
-    .place = place,
+    .place = no_net_place,
     .open = open,
     .leave = do_nothing,
     .close = do_nothing,
     .progress = progress,
     .ring_paused = ring_paused,
     .sleep = sleep_on_summary,
-    .is_settled = is_settled,
+    .is_settled = no_net_is_settled,
     .add_descriptors = add_descriptors,
     .arm = arm,
     .reaches = reaches,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../core/no_net.h"
 #include "../shm/wait.h"
 #include "attend.h"
 #include "link_connect.h"
@@ -154,20 +155,6 @@ static int add_descriptors(const struct velo_port *port, int epoll_fd)
     return error ? velo_fail(VELO_ERR_SYSTEM, "epoll_ctl: %s", strerror(errno)) : VELO_OK;
 }
 
-/* ---- what a transport has no part in ---------------------------------------------------------- */
-
-static void keep_place(int *node, uint32_t *first, uint32_t *step)
-{
-    (void)node, (void)first, (void)step;
-}
-
-/* Links that are lost say so themselves; all other senders share memory with us. */
-static bool is_settled(const struct velo_port *port)
-{
-    (void)port;
-    return true;
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static bool carriers_reach(const struct velo_port *port, velo_id_t peer)
@@ -177,14 +164,15 @@ static bool carriers_reach(const struct velo_port *port, velo_id_t peer)
 
 const struct net_calls carriers_calls = {
     .sleeps = SEG_SLEEPS_ON_FILES,
-    .place = keep_place,
+    .place = no_net_place,
     .open = carriers_open,
     .leave = carriers_close,
     .close = nothing_left,
     .progress = carriers_progress,
     .ring_paused = ring_paused,
     .sleep = carriers_sleep,
-    .is_settled = is_settled,
+    /* Links that are lost say so themselves; all other senders share memory with us. */
+    .is_settled = no_net_is_settled,
     .add_descriptors = add_descriptors,
     .arm = arm_port,
     .sleep_for_room = carriers_sleep_for_room,
