@@ -151,7 +151,8 @@ static bool is_behind_all(struct velo_rma_peer *peer, const struct request *requ
     return rma_reach_must_ask(peer, request);
 }
 
-/* What is posted later is behind the fence, too, and may be done without the owner. */
+/* The operation after a fenced one is fenced, too: it may be one that is done without the owner,
+ * and would overtake those before the fence. */
 static void pass_fence_on(struct velo_rma_peer *peer)
 {
     struct op *next = peer->waiting.head->next;

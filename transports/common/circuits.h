@@ -9,8 +9,8 @@
  *
  * A transport's connection has `struct circuits`, and its circuit begins with `struct circuit`.
  */
-#ifndef VELO_TRANSPORT_LINES_H
-#define VELO_TRANSPORT_LINES_H
+#ifndef VELO_TRANSPORT_CIRCUITS_H
+#define VELO_TRANSPORT_CIRCUITS_H
 
 #include "endpoint.h"
 #include "envelope.h"
