@@ -32,7 +32,7 @@ enum {
 static int64_t patience_ns = INT64_C(10000000000);
 static unsigned char data[LONG_BYTES];
 
-/* What is open, to be closed in this order. */
+/* close_all() closes these, in this order. */
 static struct velo_mq *mq;
 static struct velo_rma *rma;
 static struct velo_port *port;
@@ -270,8 +270,7 @@ static void broadcast(int role)
     }
 }
 
-/* A port whose owner has died is opened anew. */
-static void reopened(int role)
+static void leave_a_dead_port(int role)
 {
     int status;
     pid_t child = fork();
@@ -280,10 +279,22 @@ static void reopened(int role)
         _exit(0);
     }
     expect(child > 0 && waitpid(child, &status, 0) == child, "a process cannot be started");
+}
+
+/* A port whose owner has died is opened anew. The other process connects when it has heard from the
+ * new one: a message to the old one would be lost with it. */
+static void reopened(int role)
+{
+    if (role == 0)
+        leave_a_dead_port(role);
     port_begin(role);
-    struct velo_conn *conn = conn_begin(role);
-    DO(velo_send(conn, data, 8, 1, patience_ns));
-    receive(8, 1);
+    if (role == 0) {
+        DO(velo_send(conn_begin(role), data, 8, 1, patience_ns));
+        receive(8, 2);
+    } else {
+        receive(8, 1);
+        DO(velo_send(conn_begin(role), data, 8, 2, patience_ns));
+    }
 }
 
 static const struct {
