@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -85,7 +84,10 @@ constexpr uint32_t kIrqs = 5, kIrqMsix = 2, kIrqByEventfd = 1;
 constexpr uint32_t kSetNone = 1, kSetBool = 2, kSetEventfd = 4, kSetTrigger = 32;
 
 constexpr size_t kDataBytesMax = 4096, kMessageBytesMax = 2 * kDataBytesMax;
-constexpr size_t kInBytes = 65536, kOutBytesMax = 65536, kCommandsMax = 64, kFilesMax = 16;
+constexpr size_t kInBytes = 65536, kOutBytesMax = 65536, kCommandsMax = 64;
+// Files: of one message; of commands that wait, before no more are taken; of messages that are not
+// taken yet, which are one that waits for its turn and one that has not all come.
+constexpr size_t kFilesMax = 16, kFilesHeldMax = 2 * kFilesMax, kFilesPendingMax = 2 * kFilesMax;
 
 template <typename Body> bool parse(std::span<const uint8_t> bytes, Body &body)
 {
@@ -113,16 +115,6 @@ bool in_region(const Access &access)
     return access.count >= 1 && access.count <= bytes && access.offset <= bytes - access.count;
 }
 
-// A file of another kind could make the simulator wait, or take its words for something else.
-bool take_eventfd(int file)
-{
-    std::string name = "/proc/self/fd/" + std::to_string(file);
-    char target[32] = {};
-    return readlink(name.c_str(), target, sizeof target - 1) > 0 &&
-           std::strcmp(target, "anon_inode:[eventfd]") == 0 &&
-           fcntl(file, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
-}
-
 sockaddr_un address_of(const std::string &path)
 {
     sockaddr_un address = {};
@@ -133,6 +125,8 @@ sockaddr_un address_of(const std::string &path)
     std::copy(path.begin(), path.end(), address.sun_path);
     return address;
 }
+
+Descriptor open_spare() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 Descriptor open_socket()
 {
@@ -155,7 +149,7 @@ void remove_stale(const std::string &path, const sockaddr_un &address)
 } // namespace
 
 VfioUser::VfioUser(const std::string &path, Device &device)
-    : path_(path), device_(device), listener_(open_socket()), in_(kInBytes)
+    : path_(path), device_(device), listener_(open_socket()), spare_(open_spare()), in_(kInBytes)
 {
     sockaddr_un address = address_of(path);
     remove_stale(path, address);
@@ -179,9 +173,13 @@ pollfd VfioUser::waits_for() const
 {
     if (!client_)
         return {listener_.number(), POLLIN, 0};
-    auto events = static_cast<short>((commands_.size() < kCommandsMax ? POLLIN : 0) |
-                                     (out_.empty() ? 0 : POLLOUT));
+    auto events = static_cast<short>((takes_more() ? POLLIN : 0) | (out_.empty() ? 0 : POLLOUT));
     return {client_.number(), events, 0};
+}
+
+bool VfioUser::takes_more() const
+{
+    return commands_.size() < kCommandsMax && files_held_ < kFilesHeldMax;
 }
 
 void VfioUser::serve()
@@ -197,9 +195,10 @@ void VfioUser::serve()
                device_.takes_commands()) {
             Message message = std::move(commands_.front());
             commands_.pop_front();
+            files_held_ -= message.files.size();
             carry_out(message);
         }
-        if (commands_.size() >= kCommandsMax || (!taken && !receive()))
+        if (!takes_more() || (!taken && !receive()))
             break;
     }
     if (commands_.empty())
@@ -214,6 +213,14 @@ void VfioUser::accept_client()
         return;
     client_ =
         Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (client_ || (errno != EMFILE && errno != ENFILE))
+        return;
+    // There is no descriptor for this client. If it waited on, the listener would be ready for ever
+    // and the simulator do nothing else: it is turned away, by the descriptor that is kept for
+    // this.
+    spare_ = Descriptor();
+    Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    spare_ = open_spare();
 }
 
 void VfioUser::hang_up()
@@ -223,6 +230,7 @@ void VfioUser::hang_up()
     in_bytes_ = 0;
     position_ = skip_ = 0;
     files_.clear();
+    files_held_ = 0;
     commands_.clear();
     out_.clear();
     asked_.clear();
@@ -255,6 +263,11 @@ bool VfioUser::receive()
     }
     in_bytes_ += static_cast<size_t>(bytes);
     take_files(message);
+    // Of files that the kernel left out nobody knows which they were.
+    if (files_.size() > kFilesPendingMax || (message.msg_flags & MSG_CTRUNC) != 0) {
+        hang_up();
+        return false;
+    }
     return true;
 }
 
@@ -279,12 +292,18 @@ void VfioUser::take_files(const msghdr &message)
 bool VfioUser::take_messages()
 {
     size_t at = 0;
-    while (commands_.size() < kCommandsMax) {
+    // The files that came with what lies before `at`.
+    auto take_files_before = [&](auto take) {
+        for (; !files_.empty() && files_.front().position <= position_ + at; files_.pop_front())
+            take(std::move(files_.front().file));
+    };
+    while (takes_more()) {
         size_t left = in_bytes_ - at;
         if (skip_ > 0) {
             size_t skipped = std::min<uint64_t>(skip_, left);
             at += skipped;
             skip_ -= skipped;
+            take_files_before([](Descriptor) {});
             if (skip_ > 0)
                 break;
             continue;
@@ -307,13 +326,22 @@ bool VfioUser::take_messages()
         auto body = std::span(in_).subspan(at + sizeof header, header.size - sizeof header);
         message.body.assign(body.begin(), body.end());
         at += header.size;
-        for (; !files_.empty() && files_.front().position <= position_ + at; files_.pop_front())
-            message.files.push_back(std::move(files_.front().file));
+        bool has_files = header.command == kDmaMap || header.command == kSetIrqs;
+        take_files_before([&](Descriptor file) {
+            if (has_files)
+                message.files.push_back(std::move(file));
+        });
+        if (message.files.size() > kFilesMax) {
+            refuse(header, EINVAL);
+            continue;
+        }
         // A reply is not kept back by commands that wait.
         if ((header.flags & kTypeMask) == kReply)
             take_reply(message);
-        else
+        else {
+            files_held_ += message.files.size();
             commands_.push_back(std::move(message));
+        }
     }
     in_bytes_ -= at;
     position_ += at;
@@ -533,7 +561,7 @@ int VfioUser::set_vectors(Message &message)
     case kSetTrigger | kSetEventfd:
         if (set.count == 0 || (!message.files.empty() && message.files.size() != set.count) ||
             !std::all_of(message.files.begin(), message.files.end(),
-                         [](const Descriptor &file) { return take_eventfd(file.number()); }))
+                         [&](const Descriptor &file) { return events_.is_eventfd(file.number()); }))
             return EINVAL;
         for (uint32_t v = 0; v < set.count; v++)
             connect(set.start + v,
@@ -629,7 +657,7 @@ void VfioUser::interrupt(unsigned vector)
 {
     const Descriptor &file = vectors_[vector];
     if (file)
-        (void)eventfd_write(file.number(), 1);
+        events_.signal(file.number());
 }
 
 void VfioUser::ask(uint16_t command, const Asked &asked, std::span<const uint8_t> data)

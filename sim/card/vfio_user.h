@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #include "descriptor.h"
+#include "event.h"
 #include "guest_memory.h"
 #include "velo/pcie_spec.h"
 
@@ -102,13 +103,16 @@ class VfioUser
 
     std::string path_;
     Device &device_;
-    Descriptor listener_, client_;
+    Events events_;
+    // `spare_` makes room for a client that has to be turned away when descriptors have run out.
+    Descriptor listener_, spare_, client_;
     bool negotiated_ = false;
     std::vector<uint8_t> in_; // came, and is not a whole message yet
     size_t in_bytes_ = 0;
     uint64_t position_ = 0, skip_ = 0; // of in_ in the stream; bytes to be left out
     std::deque<File> files_;
     std::deque<Message> commands_;
+    size_t files_held_ = 0; // of commands_
     std::vector<uint8_t> out_;
     bool waits_ = false; // the device is to answer waiting_
     Header waiting_{};
@@ -118,6 +122,7 @@ class VfioUser
     std::array<Descriptor, VELO_PCIE_VECTORS> vectors_;
     GuestMemory memory_;
 
+    bool takes_more() const;
     void accept_client();
     void hang_up();
     bool receive();

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import struct
@@ -692,6 +693,113 @@ def random_message(rng: random.Random) -> bytes:
     return vfio.HEADER.pack(rng.randrange(1 << 16), command, length, flags, 0) + body
 
 
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def ended(client: Client) -> bool:
+    """Has the server ended the connection? Waits for it."""
+    try:
+        while True:
+            client.message()
+    except GoneError:
+        return True
+
+
+def files_of_wrong_messages_are_closed(simulator: Simulator) -> None:
+    """Those of messages that are refused are neither kept nor taken for the next one's."""
+    with simulator.linked() as (guest, _):
+        client = guest.client
+        known = open_files(simulator.pid)
+        other = Memory(4096)
+        too_long = bytes(9000 - vfio.HEADER.size)
+        for _ in range(40):
+            refused(errno.E2BIG, lambda: client.ask(vfio.DMA_MAP, too_long, [other.file] * 16))
+            refused(errno.EINVAL, lambda: client.ask(vfio.GET_INFO, b"", [other.file] * 16))
+        # The first part of a message that will be left out, and its file with it.
+        refused(
+            errno.EINVAL,
+            lambda: client.ask(vfio.DMA_MAP, ints(32, 3, 0, 0, 0, 64, 0, 0), [other.file] * 2),
+        )
+        assert open_files(simulator.pid) == known
+        # The next one has no file, so the client is asked for what it names.
+        guest.peer = guest.node
+        area = Memory(4096)
+        address = BASE + (1 << 20)
+        client.map(address, area, with_file=False)
+        asked = client.asked
+        guest.set(RINGS + (CTX << 12), 1 | address | 5 << 48)
+        offset, data = guest.message(3, [7])
+        client.write_bytes(2, offset, data)
+        while client.asked == asked:
+            client.serve(SECONDS)
+        assert not any(other.bytes[:])
+        guest.peer = 1 - guest.node
+        area.close()
+        other.close()
+
+
+def a_message_with_too_many_files_ends_the_connection(simulator: Simulator) -> None:
+    with simulator.running() as (guest, _):
+        guest.connect(memory=False)
+        known = open_files(simulator.pid)
+        message = vfio.HEADER.pack(1, vfio.DMA_MAP, 4096, 0, 0) + bytes(4080)
+        sent = 0
+        with contextlib.suppress(OSError):
+            for at in range(len(message)):
+                files = socket.SCM_RIGHTS, struct.pack("i", guest.event) * 16
+                guest.client.socket.sendmsg([message[at : at + 1]], [(socket.SOL_SOCKET, *files)])
+                sent += 1
+        assert ended(guest.client)
+        assert sent < len(message), "all of it was taken"
+        guest.client.close()
+        guest.connect()
+        assert open_files(simulator.pid) <= known
+        # Files of many commands, sent together, are taken in turns; none is lost.
+        events = [vfio.event() for _ in range(8)]
+        body = ints(20, 4 | 32, vfio.MSIX, 0, len(events))
+        numbers = [guest.client.send(vfio.SET_IRQS, body, 0, events) for _ in range(60)]
+        for number in numbers:
+            guest.client.reply(number)
+        guest.client.ask(vfio.SET_IRQS, ints(20, 1 | 32, vfio.MSIX, 0, len(events)))
+        assert [fired(one) for one in events] == [1] * len(events)
+        for one in events:
+            os.close(one)
+        guest.client.close()
+
+
+def an_eventfd_that_would_block_holds_up_nobody(simulator: Simulator) -> None:
+    with simulator.linked() as (guest, peer):
+        os.eventfd_write(guest.event, (1 << 64) - 2)  # full
+        os.set_blocking(guest.event, True)
+        trigger = ints(20, 1 | 32, vfio.MSIX, 0, 1)
+        for _ in range(3):
+            guest.client.ask(vfio.SET_IRQS, trigger)
+        assert os.get_blocking(guest.event)
+        assert os.eventfd_read(guest.event) >= (1 << 64) - 2
+        works(guest)
+        works(peer)
+
+
+def a_client_without_a_descriptor_for_it_is_turned_away(simulator: Simulator) -> None:
+    with simulator.running() as (guest, _):
+        guest.connect()
+        guest.client.close()
+        limits = resource.prlimit(simulator.pid, resource.RLIMIT_NOFILE)
+        # It sees that the client has gone.
+        time.sleep(0.2)
+        used = {int(file.name) for file in Path(f"/proc/{simulator.pid}/fd").iterdir()}
+        lowest_free = min(set(range(len(used) + 1)) - used)
+        resource.prlimit(simulator.pid, resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+        for _ in range(3):
+            assert ended(Client(guest.path))
+        resource.prlimit(simulator.pid, resource.RLIMIT_NOFILE, limits)
+        guest.connect()
+        guest.configure()
+        works(guest)
+        guest.client.close()
+
+
 def a_cluster_at_rest_stands_still(simulator: Simulator) -> None:
     """Its cycles do not depend on how long nothing happens, and the simulator sleeps."""
     cycles = []
@@ -805,6 +913,10 @@ CASES = [
     wrong_messages_are_refused_and_change_nothing,
     what_cannot_be_parsed_ends_the_connection,
     random_messages_harm_nobody,
+    files_of_wrong_messages_are_closed,
+    a_message_with_too_many_files_ends_the_connection,
+    an_eventfd_that_would_block_holds_up_nobody,
+    a_client_without_a_descriptor_for_it_is_turned_away,
     a_cluster_at_rest_stands_still,
     loads_after_a_leap_of_a_process_come_back,
     a_process_that_naps_and_ends_holds_up_nobody,
