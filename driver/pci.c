@@ -150,6 +150,11 @@ static void velo_card_put(void *data)
 	put_device(&card->dev);
 }
 
+static void velo_release_regions(void *data)
+{
+	pci_release_regions(data);
+}
+
 static int velo_card_map(struct velo_card *card)
 {
 	struct pci_dev *pdev = card->pdev;
@@ -168,12 +173,19 @@ static int velo_card_map(struct velo_card *card)
 		if (pci_resource_len(pdev, bars[i].bar) != BIT_ULL(bars[i].bits))
 			return dev_err_probe(&pdev->dev, -ENODEV, "BAR%d has another size\n",
 					     bars[i].bar);
-	err = pcim_iomap_regions_request_all(pdev, BIT(VELO_BAR_REGISTERS) | BIT(VELO_BAR_FUNCTION),
-					     KBUILD_MODNAME);
+	/*
+	 * Who gives the regions back differs from one kernel to the next, for a device that
+	 * pcim_enable_device() has enabled. Given back here first, there is nothing left to give.
+	 */
+	err = pci_request_regions(pdev, KBUILD_MODNAME);
+	if (!err)
+		err = devm_add_action_or_reset(&pdev->dev, velo_release_regions, pdev);
 	if (err)
 		return err;
-	card->regs = pcim_iomap_table(pdev)[VELO_BAR_REGISTERS];
-	card->function = pcim_iomap_table(pdev)[VELO_BAR_FUNCTION];
+	card->regs = pcim_iomap(pdev, VELO_BAR_REGISTERS, 0);
+	card->function = pcim_iomap(pdev, VELO_BAR_FUNCTION, 0);
+	if (!card->regs || !card->function)
+		return -ENOMEM;
 	card->window = pci_resource_start(pdev, VELO_BAR_WINDOW);
 	return 0;
 }
