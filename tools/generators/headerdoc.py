@@ -288,14 +288,19 @@ def _members(reader: _Reader, body: str, offset: int, end: str) -> Iterator[Memb
 _COMMENT = re.compile(r"/\*\*(?!<)(.*?)\*/", re.DOTALL)
 _DECLARATION = re.compile(
     r"\s*(?:(?P<function>(?:VELO|VELO2|RMA2)_API\b[^;]*;)"
-    r"|(?P<kind>enum|struct)\s+(?P<name>\w+)\s*(?:\{(?P<body>.*?)\n\}\s*)?;"
+    r"|(?P<kind>enum|struct)\s+(?P<name>\w+)\s*"
+    r"(?:\{(?P<body>.*?)\n\}\s*(?:__attribute__\(\(.*?\)\)\)\s*)?)?;"
     r"|\#define\s+(?P<constant>\w+(?:\([^)]*\))?)[ \t]+(?P<value>[^\n]*)"
-    r"|typedef\s+[^;]*?(?:\(\*(?P<callback>\w+)\)\s*\([^;]*\)|\b(?P<typedef>\w+))\s*;)",
+    r"|typedef\s+[^;]*?(?:\(\*(?P<callback>\w+)\)\s*\([^;]*\)|\b(?P<typedef>\w+))\s*;"
+    r"|extern\s+\w+_API\s+(?P<variable>[^;]*);"
+    r"|(?P<inline>static\s+inline)\b)",
     re.DOTALL,
 )
 # The value of a constant that says something to people: a number, or a name for one.
 _VALUE = re.compile(r"\(?(-?\d+|-?\w+?)u?\)?")
-_TRAILING_CONSTANT = re.compile(r"^#define\s+(\w+)\s+(\S.*?)\s*/\*\*<(.*?)\*/", re.MULTILINE)
+_TRAILING_CONSTANT = re.compile(
+    r"^(?:#define\s+(\w+)\s+(\S.*?)|extern\s+\w+_API\s+([^;]*);)\s*/\*\*<(.*?)\*/", re.MULTILINE
+)
 
 
 def _constant(declaration: str, value: str) -> str:
@@ -304,11 +309,20 @@ def _constant(declaration: str, value: str) -> str:
     return f"{declaration} = {found[1]}" if found else declaration
 
 
+def _variable(declaration: str, text: str) -> Member:
+    """A constant whose value the library has."""
+    return Member(declaration.split()[-1], _squeeze(declaration), text)
+
+
 def _read_types_and_functions(reader: _Reader, header: Header) -> None:
     for match in _COMMENT.finditer(reader.text):
         declaration = _DECLARATION.match(reader.text, match.end())
-        if not declaration or "@file" in match[1]:
+        # What is indented is a member, and is read with its struct or enum.
+        is_member = match.start() and reader.text[match.start() - 1] != "\n"
+        if "@file" in match[1] or is_member:
             continue
+        if not declaration:
+            raise reader.error(reader.line(match.end()), "cannot read what this comment is of")
         comment = reader.comment(match)
         text = _squeeze(comment.text)
         if declaration["function"]:
@@ -324,12 +338,17 @@ def _read_types_and_functions(reader: _Reader, header: Header) -> None:
             constant = declaration["constant"]
             shown = _constant(constant, declaration["value"])
             header.constants.append(Member(constant.partition("(")[0], shown, text))
-        else:
+        elif declaration["variable"]:
+            header.constants.append(_variable(declaration["variable"], text))
+        elif not declaration["inline"]:
             name = declaration["callback"] or declaration["typedef"]
             header.types.append(Type("typedef", name, text, ()))
     for constant in _TRAILING_CONSTANT.finditer(reader.text):
-        text = _squeeze(constant[3])
-        header.constants.append(Member(constant[1], _constant(constant[1], constant[2]), text))
+        text = _squeeze(constant[4])
+        if constant[3]:
+            header.constants.append(_variable(constant[3], text))
+        else:
+            header.constants.append(Member(constant[1], _constant(constant[1], constant[2]), text))
 
 
 def _read_one(path: Path) -> Header:

@@ -72,9 +72,13 @@ def prose(text: str, italics: frozenset[str] = frozenset()) -> str:
 
 
 def paragraphs(text: str, italics: frozenset[str] = frozenset()) -> list[str]:
-    """Paragraphs and ' - ' lists as roff lines."""
+    """Paragraphs, ' - ' lists and code, which is indented by four, as roff lines."""
     lines: list[str] = []
     for block in re.split(r"\n\s*\n", text.strip()):
+        if block.startswith("    "):
+            code = [escape(row) for row in textwrap.dedent(block).splitlines()]
+            lines += [".PP", ".RS 4", ".nf", ".ft CW", *code, ".ft R", ".fi", ".RE"]
+            continue
         head, *items = re.split(r"^ *- ", block, flags=re.MULTILINE)
         if head.strip():
             lines += [".PP", prose(" ".join(head.split()), italics)]

@@ -85,10 +85,27 @@ typedef void (*more_done_fn)(struct small *it);
 struct more {
     /* The caller's. */
     more_done_fn done; /**< Told. */
-};
+} __attribute__((aligned(16)));
+
+extern VELO_API const int MORE_ANY; /**< Any of it. */
+/** None of it. */
+extern VELO_API const int MORE_NONE;
+
+/** Helps. */
+static inline int more_helps(void)
+{
+    return MORE_NONE;
+}
 
 /**
  * Make it smaller.
+ *
+ * A loop:
+ *
+ *     while (more_shrink(it) != VELO_OK)
+ *         puts("\\n -- again");
+ *
+ * So it gets small.
  *
  * @param it  What to shrink.
  * @return As small_shrink().
@@ -169,6 +186,23 @@ def test_a_call_that_returns_as_another_shows_the_statuses_of_both(tmp_path: Pat
     assert "size_px is negative" not in shown
 
 
+def test_code_in_a_comment_keeps_its_lines(tmp_path: Path):
+    headers = read_both(tmp_path)
+    function = headers[0].functions[0]
+    page = rendered(tmp_path, mangen.function_page(headers, headers[0], function, EDITION))
+    assert (
+        """
+       A loop:
+
+           while (more_shrink(it) != VELO_OK)
+               puts("\\n -- again");
+
+       So it gets small.
+"""
+        in page
+    )
+
+
 def test_the_overview_of_each_header_names_the_others(tmp_path: Path):
     headers = read_both(tmp_path)
     more, small = (
@@ -179,6 +213,8 @@ def test_the_overview_of_each_header_names_the_others(tmp_path: Path):
         "NAME small-more - more of it SYNOPSIS #include <small/more.h>",
         "more_done_fn Called when it is done.",
         "struct more What to do. more_done_fn done Told.",
+        "const int MORE_NONE None of it.",
+        "const int MORE_ANY Any of it.",
         "VELO_COPY How long payloads are copied",
         "See DESCRIPTION. SEE ALSO velo(1)",
         "SEE ALSO velo(1), small(7) velo 1.2.3",
@@ -280,6 +316,7 @@ def test_an_incomplete_header_is_refused(tmp_path: Path, old, new, line, message
         ("VELO_ERR_ARG ", "VELO_ERR_ODD ", "* @retval", "VELO_ERR_ODD is not in enum"),
         ("@see small_name", "@see small_nam", "* @see", "small_nam: there is no such call"),
         ("done; /**< Told. */", "done;", "    more_done_fn", "document done"),
+        ("static inline int more", "int more", "/** Helps", "cannot read what this comment is of"),
     ],
 )
 def test_what_one_header_says_is_checked_against_the_others(tmp_path, old, new, line, message):
