@@ -24,6 +24,10 @@ from typing import Any
 
 GENERATOR = "tools/generators/specgen.py"
 WORD_BITS = 64
+# Of a control word between two link ports; a wider path leaves the bits above zero.
+LINK_BITS = 32
+# Keys that fix no layout.
+PAGE_ONLY = {"doc", "notes", "payload", "link"}
 
 # Fields that every packed word holds with the same value, so pack() does not take them.
 FIXED_VALUES = {"valid": 1, "reserved": 0}
@@ -81,6 +85,7 @@ class Constant:
     name: str
     value: int
     doc: str
+    payload: str = ""  # Of a kind of packet: what its payload is.
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ class Layout:
     words: int
     doc: str
     fields: tuple[Field, ...]
+    notes: str = ""  # Markdown, which stands below its table on the page.
 
     def word(self, index: int) -> tuple[Field, ...]:
         return tuple(field for field in self.fields if field.word == index)
@@ -129,6 +135,15 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Words of a cable. Hardware alone reads them, so only the page has them."""
+
+    doc: str
+    notes: str
+    words: tuple[Layout, ...]
+
+
+@dataclass(frozen=True)
 class Spec:
     """The checked contents of a file."""
 
@@ -138,6 +153,7 @@ class Spec:
     constants: tuple[Constant, ...]
     enums: tuple[Enum, ...]
     layouts: tuple[Layout, ...]
+    link: Link | None
     hash: int
 
 
@@ -211,16 +227,20 @@ def _check_name(name: object, here: str) -> None:
     _check(named, here, "a name is a lower-case C identifier")
 
 
-def _doc(row: Mapping[str, Any], here: str) -> str:
-    doc = row["doc"]
+def _doc(row: Mapping[str, Any], here: str, key: str = "doc") -> str:
+    doc = row[key]
     if not isinstance(doc, str) or not doc.endswith("."):
-        raise SpecError(f"{here}: doc must be a sentence")
-    _check("*/" not in doc, here, "doc must not end a C comment")
+        raise SpecError(f"{here}: {key} must be a sentence")
+    _check("*/" not in doc, here, f"{key} must not end a C comment")
     return doc
 
 
 def _rows(
-    parent: Mapping[str, Any], key: str, where: str, keys: set[str]
+    parent: Mapping[str, Any],
+    key: str,
+    where: str,
+    keys: set[str],
+    optional: Set[str] = frozenset(),
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """The tables of an array, each with where it is; names are C identifiers, none twice."""
     rows = parent.get(key, [])
@@ -228,7 +248,7 @@ def _rows(
     found = []
     for row in rows:
         here = f'{where} "{row.get("name")}"'
-        _exact_keys(row, here, keys)
+        _exact_keys(row, here, keys, optional)
         _check_name(row["name"], here)
         same_name = [other for other in rows if other.get("name") == row["name"]]
         _check(len(same_name) == 1, here, "the name is used twice")
@@ -236,10 +256,17 @@ def _rows(
     return found
 
 
-def _constants(parent: Mapping[str, Any], key: str, where: str, high: int) -> tuple[Constant, ...]:
+def _constants(
+    parent: Mapping[str, Any], key: str, where: str, high: int, optional: Set[str] = frozenset()
+) -> tuple[Constant, ...]:
     return tuple(
-        Constant(row["name"], _integer(row, here, "value", 0, high), _doc(row, here))
-        for here, row in _rows(parent, key, where, {"name", "value", "doc"})
+        Constant(
+            row["name"],
+            _integer(row, here, "value", 0, high),
+            _doc(row, here),
+            _doc(row, here, "payload") if "payload" in row else "",
+        )
+        for here, row in _rows(parent, key, where, {"name", "value", "doc"}, optional)
     )
 
 
@@ -247,22 +274,41 @@ def _enums(tables: Mapping[str, Any]) -> tuple[Enum, ...]:
     enums = []
     for here, row in _rows(tables, "enum", "enum", {"name", "bits", "doc", "values"}):
         bits = _integer(row, here, "bits", 1, 32)
-        values = _constants(row, "values", f"{here}.values", (1 << bits) - 1)
+        values = _constants(row, "values", f"{here}.values", (1 << bits) - 1, {"payload"})
         _check(bool(values), here, "give at least one value")
         numbers = [constant.value for constant in values]
         _check(len(set(numbers)) == len(numbers), here, "two names have the same value")
+        told = {bool(constant.payload) for constant in values}
+        _check(len(told) == 1, here, "either each value has a payload, or none")
         enums.append(Enum(row["name"], bits, _doc(row, here), values))
     return tuple(enums)
 
 
 def _layouts(tables: Mapping[str, Any]) -> tuple[Layout, ...]:
     layouts = []
-    for here, row in _rows(tables, "layout", "layout", {"name", "words", "doc", "field"}):
+    keys = {"name", "words", "doc", "field"}
+    for here, row in _rows(tables, "layout", "layout", keys, {"notes"}):
         _check(row["name"] not in {"address", "header"}, here, "the name is taken")
         words = _integer(row, here, "words", 1, 8)
         fields = _layout_fields(row, here, words)
-        layouts.append(Layout(row["name"], words, _doc(row, here), fields))
+        layouts.append(Layout(row["name"], words, _doc(row, here), fields, _notes(row, here)))
     return tuple(layouts)
+
+
+def _notes(row: Mapping[str, Any], here: str) -> str:
+    notes = row.get("notes", "")
+    if not isinstance(notes, str):
+        raise SpecError(f"{here}: notes must be a text")
+    return notes.strip()
+
+
+def _link(tables: Mapping[str, Any]) -> Link:
+    link = _table(tables, "link", {"doc", "notes", "word"})
+    words = [
+        Layout(row["name"], 1, _doc(row, here), _fields(row, here, LINK_BITS))
+        for here, row in _rows(link, "word", "link.word", {"name", "doc", "field"})
+    ]
+    return Link(_doc(link, "link"), _notes(link, "link"), tuple(words))
 
 
 def _layout_fields(layout: Mapping[str, Any], where: str, words: int) -> tuple[Field, ...]:
@@ -322,7 +368,7 @@ def _check_header(spec: Base) -> None:
 def _without_docs(value: Any) -> Any:
     """The spec as far as it fixes a layout; wording and the order of fields do not."""
     if isinstance(value, Mapping):
-        return {key: _without_docs(item) for key, item in value.items() if key != "doc"}
+        return {key: _without_docs(item) for key, item in value.items() if key not in PAGE_ONLY}
     if isinstance(value, list):
         return sorted((_without_docs(item) for item in value), key=lambda row: row["name"])
     return value
@@ -420,7 +466,8 @@ def parse(text: str, window: Window | None = None) -> Spec:
     else:
         if window:
             _with_window(tables, window)
-        _exact_keys(tables, "top level", {"version", "address", "line", "header"}, lists)
+        keys = {"version", "address", "line", "header"}
+        _exact_keys(tables, "top level", keys, {*lists, "link"})
         base = _base(tables)
     return Spec(
         package=name,
@@ -429,6 +476,7 @@ def parse(text: str, window: Window | None = None) -> Spec:
         constants=_constants(tables, "constant", "constant", 0xFFFF_FFFF),
         enums=_enums(tables),
         layouts=_layouts(tables),
+        link=_link(tables) if "link" in tables else None,
         hash=_hash(tables),
     )
 
@@ -733,11 +781,22 @@ def _layout_section(layout: Layout) -> list[str]:
         if layout.words > 1:
             lines += [f"Word {index}:", ""]
         lines += _field_table(layout.word(index))
+    return [*lines, layout.notes, ""] if layout.notes else lines
+
+
+def _link_section(link: Link) -> list[str]:
+    lines = ["## Words of a link", "", link.doc, "", link.notes, ""]
+    for word in link.words:
+        lines += [f"### {word.name.capitalize()} word", "", word.doc, ""]
+        lines += _field_table(word.fields, LINK_BITS)
     return lines
 
 
 def _value_table(values: tuple[Constant, ...]) -> list[str]:
-    rows = [f"| {value.value} | `{value.name}` | {value.doc} |" for value in values]
+    if values and values[0].payload:
+        rows = [f"| {v.value} | `{v.name}` | {v.doc} | {v.payload} |" for v in values]
+        return ["| value | name | meaning | payload |", "| --- | --- | --- | --- |", *rows, ""]
+    rows = [f"| {v.value} | `{v.name}` | {v.doc} |" for v in values]
     return ["| value | name | meaning |", "| --- | --- | --- |", *rows, ""]
 
 
@@ -778,6 +837,7 @@ def markdown(spec: Spec, source: str) -> str:
             "",
             *(_base_sections(spec.base, spec.hash) if spec.base else [spec.doc, ""]),
             *(line for layout in spec.layouts for line in _layout_section(layout)),
+            *(_link_section(spec.link) if spec.link else []),
             *(line for enum in spec.enums for line in _value_section(enum)),
             "## Constants",
             "",

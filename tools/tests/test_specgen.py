@@ -313,13 +313,89 @@ def test_the_reference_page_lists_every_field(tmp_path: Path):
 
 
 def test_each_table_of_the_reference_page_has_every_bit_of_its_word_once():
-    page = specgen.markdown(specgen.parse(SPEC), "spec/velo.toml")
+    spec = specgen.parse(SPEC)
+    page = specgen.markdown(spec, "spec/velo.toml")
     tables = page.split("| bits | field | width | meaning |")[1:]
+    assert spec.link
+    first_of_link = len(tables) - len(spec.link.words)
     for number, table in enumerate(tables):
         rows = re.findall(r"^\| (\d+):(\d+) \| .* \| (\d+) \|", table, re.MULTILINE)
         bits = [bit for msb, lsb, _ in rows for bit in range(int(msb), int(lsb) - 1, -1)]
-        assert bits == list(range(63 if number else 27, -1, -1))  # The first is the address.
+        # The first is the address; the last ones are the words of a link.
+        top = 31 if number >= first_of_link else 63 if number else 27
+        assert bits == list(range(top, -1, -1))
         assert all(int(msb) - int(lsb) + 1 == int(width) for msb, lsb, width in rows)
+
+
+def struct_fields(source: str, name: str) -> list[tuple[str, int]]:
+    """Name and width of each field of a packed struct and of the structs in it, highest first."""
+    numbers = {n: int(v) for n, v in re.findall(r"int unsigned (\w+) = (\d+);", source)}
+
+    def width(text: str) -> int:
+        high = re.match(r"logic \[(.+):0\]", text)
+        if not high:
+            return 1
+        terms = re.split(r" ?- ?", high[1])
+        first, *rest = (numbers[t] if t in numbers else int(t) for t in terms)
+        return first - sum(rest) + 1
+
+    vectors = dict(re.findall(r"typedef (logic \[.+\]) +(\w+_t);", source))
+    vectors = {alias: text for text, alias in vectors.items()}
+    body = re.search(rf"typedef struct packed \{{([^}}]*)\}} {name};", source)
+    assert body, name
+    fields = []
+    for kind, field in re.findall(r"^ +(logic(?: \[.+?\])?|\w+_t) +(\w+);", body[1], re.MULTILINE):
+        if f"}} {kind};" in source:
+            inner = struct_fields(source, kind)
+            fields += [(f"half_{f}" if field == "half" else f, bits) for f, bits in inner]
+        else:
+            fields.append((field, width(vectors.get(kind, kind))))
+    return fields
+
+
+def test_the_words_of_a_link_are_those_of_the_hardware():
+    source = (ROOT / "rtl/link/rtl/velo_link_pkg.sv").read_text(encoding="utf-8")
+    source = re.sub(r"//.*", "", source)
+    link = specgen.parse(SPEC).link
+    assert link
+    for word in link.words:
+        told = [(field.name, field.bits) for field in reversed(word.fields)]
+        assert told == struct_fields(source, f"{word.name}_t")
+    kinds = re.findall(r"Kind(Data|Ctl|End|Start) += 2'd(\d)", source)
+    names = {"Data": "data", "Ctl": "control", "End": "end", "Start": "start"}
+    assert len(kinds) == 4
+    for kind, value in kinds:
+        assert f"| {value} | {names[kind]} |" in link.notes
+    assert "CtlCrcPoly = 12'h80F" in source and "0x80F" in link.notes
+
+
+def test_what_only_the_page_shows_changes_neither_hash_nor_package():
+    without = re.sub(r"^\[link\].*?(?=^# Later)", "", SPEC, flags=re.DOTALL | re.MULTILINE)
+    without = re.sub(r', payload = ".*?"', "", without)
+    without = re.sub(r'^notes = """.*?"""\n', "", without, flags=re.DOTALL | re.MULTILINE)
+    plain, spec = specgen.parse(without), specgen.parse(SPEC)
+    assert spec.link and not plain.link
+    for writer in (specgen.c_header, specgen.sv_package):
+        assert writer(plain, "spec/velo.toml") == writer(spec, "spec/velo.toml")
+    page, short = (specgen.markdown(each, "spec/velo.toml") for each in (spec, plain))
+    assert "rma_command, then rma_operands." in page and "What follows the header" in page
+    assert len(page) > len(short) + 4000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (', payload = "None."', "", "either each value has a payload, or none"),
+        (', payload = "None."', ', payload = "None"', "payload must be a sentence"),
+        ('notes = """\n### What', 'notes = 5\n# """\n### What', "notes must be a text|not TOML"),
+        ("lsb = 20, bits = 12", "lsb = 21, bits = 12", "ends at bit 32, above 31"),
+        ('[link]\ndoc = "What', '[link]\nmore = 1\ndoc = "What', "remove the unknown key more"),
+    ],
+)
+def test_a_mistake_in_what_only_the_page_shows_is_refused(old: str, new: str, message: str):
+    assert old in SPEC
+    with pytest.raises(specgen.SpecError, match=message):
+        specgen.parse(SPEC.replace(old, new, 1))
 
 
 def test_mistakes_are_reported_without_a_traceback(tmp_path: Path, capsys):
