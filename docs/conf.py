@@ -6,13 +6,22 @@ first makes pages of other sources (man pages, layouts) in build/site.
 """
 
 import difflib
+import html
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pygments
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+from pygments.lexers.special import TextLexer
+from pygments.util import ClassNotFound
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -45,7 +54,6 @@ exclude_patterns += [
 ]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-# Sources and pictures that a page links to go along as they are.
 html_theme = "furo"
 html_title = f"velo {release}"
 html_show_copyright = False
@@ -130,11 +138,45 @@ class Stage(SphinxDirective):
         ]
 
 
+def link_sources(app: Sphinx, doctree: nodes.document) -> None:
+    """A link to a source file leads to a page that shows it, and not to a download."""
+    docname = app.env.current_document.docname
+    sources = []
+    for link in list(doctree.findall(addnodes.download_reference)):
+        path = (ROOT / docname).parent.joinpath(link["reftarget"]).resolve()
+        if not path.is_file():
+            continue  # Sphinx says so.
+        sources.append(f"source/{path.relative_to(ROOT)}")
+        uri = os.path.relpath(f"{sources[-1]}.html", Path(docname).parent)
+        link.replace_self(nodes.reference("", "", *link.children, refuri=uri, internal=True))
+    # Sphinx keeps it as long as the page, and collects what processes beside this one have read.
+    app.env.metadata[docname]["sources"] = sources
+
+
+def linked_sources(app: Sphinx) -> set[str]:
+    """What link_sources() kept of all pages."""
+    return {page for data in app.env.metadata.values() for page in data.get("sources", ())}
+
+
+def show_sources(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """A page of each source file that another page links to."""
+    form = HtmlFormatter(linenos="inline")
+    for page in sorted(linked_sources(app)):
+        path = page.removeprefix("source/")
+        try:
+            lexer = get_lexer_for_filename(path)
+        except ClassNotFound:
+            lexer = TextLexer()
+        code = pygments.highlight((ROOT / path).read_text(encoding="utf-8"), lexer, form)
+        body = f'<section class="source"><h1>{html.escape(path)}</h1>\n{code}</section>'
+        yield page, {"title": path, "body": body}, "page.html"
+
+
 def drop_stale(app: Sphinx, exception: Exception | None) -> None:
     """A page that no longer exists must not stay behind: links to it would seem to lead on."""
+    made = {"index", "search", "genindex", *linked_sources(app), *app.env.found_docs}
     for page in Path(app.outdir).rglob("*.html"):
-        name = page.relative_to(app.outdir).with_suffix("").as_posix()
-        if name not in app.env.found_docs and name not in ("index", "search", "genindex"):
+        if page.relative_to(app.outdir).with_suffix("").as_posix() not in made:
             page.unlink()
 
 
@@ -142,4 +184,6 @@ def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_directive("stage", Stage)
     app.connect("source-read", link_folders)
+    app.connect("doctree-read", link_sources, priority=100)  # Before Sphinx collects downloads.
+    app.connect("html-collect-pages", show_sources)
     app.connect("build-finished", drop_stale)

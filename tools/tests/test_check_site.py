@@ -31,6 +31,15 @@ def test_a_site_without_faults_has_none(tmp_path: Path) -> None:
     assert faults(tmp_path) == []
 
 
+def test_a_source_file_may_be_one_click_further(tmp_path: Path) -> None:
+    source = tmp_path / "source/lib/a.c.html"
+    source.parent.mkdir(parents=True)
+    source.write_text("<p>int a;</p>")
+    assert faults(tmp_path) == ["source/lib/a.c.html: more than 2 clicks from home"]
+    text = PAGES["docs/deep/far.html"] + '<a href="../../source/lib/a.c.html">x</a>'
+    assert faults(tmp_path, far=text) == []
+
+
 @pytest.mark.parametrize(
     ("page", "text", "fault"),
     [
