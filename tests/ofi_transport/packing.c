@@ -67,9 +67,8 @@ static void scene_open(struct scene *scene)
     scene->endpoint = (struct endpoint){.base = {.calls = &calls, .circuit_use = &packet_circuits},
                                         .conns = scene->conns,
                                         .conns_len = 1};
-    scene->conn =
-        (struct conn){.endpoint = &scene->endpoint, .state = CONN_OPEN, .peer = PEER, .address = 7};
-    scene->conn.circuits = (struct circuits){.endpoint = &scene->endpoint.base, .peer = PEER};
+    scene->conn = (struct conn){.endpoint = &scene->endpoint, .state = CONN_OPEN, .address = 7};
+    circuits_init(&scene->conn.circuits, &scene->endpoint.base, PEER);
     for (uint32_t i = 0; i < TX_PACKETS; i++) {
         scene->packets[i] = (struct packet){
             .use = PACKET_TX, .conn = &scene->conn, .next = scene->conn.free, .data = memory[i]};

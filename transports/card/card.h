@@ -40,10 +40,10 @@ struct fetch;
 enum conn_state { CONN_CALLING, CONN_OPEN, CONN_OVER };
 
 struct conn {
-    struct conn *next; /* Of the endpoint's. */
+    struct circuits circuits; /* First. */
+    struct conn *next;        /* Of the endpoint's. */
     struct endpoint *endpoint;
     enum conn_state state;
-    velo_id_t peer;
     uint16_t address;            /* Of the peer's context, */
     uint16_t context_generation; /* whose generation this is; 0: not known yet. */
     uint32_t generation;         /* Of the peer's port. */
@@ -74,14 +74,7 @@ struct conn {
     /* The frame that comes. */
     _Alignas(8) char in[WIRE_FRAME_BYTES];
     uint32_t in_len, in_bytes; /* Bytes that have come; of the frame, 0: none has begun. */
-
-    struct circuits circuits;
 };
-
-static inline struct conn *conn_of_circuits(const struct circuits *circuits)
-{
-    return (struct conn *)((uintptr_t)circuits - offsetof(struct conn, circuits));
-}
 
 /** A connection that ended. Its peer may go on sending until it knows, so its slots stay its own
  *  for a while. */

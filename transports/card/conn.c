@@ -35,7 +35,6 @@ int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct
         return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "no memory for a connection");
     conn->endpoint = endpoint;
     conn->state = CONN_CALLING;
-    conn->peer = peer;
     conn->address = address;
     conn->window_in = window;
     endpoint->slots -= window + SPARE;
@@ -49,7 +48,7 @@ int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct
 struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer)
 {
     struct conn *conn = endpoint->conns;
-    while (conn && conn->peer != peer)
+    while (conn && conn->circuits.peer != peer)
         conn = conn->next;
     return conn;
 }

@@ -58,7 +58,7 @@ static bool enter(const struct endpoint *endpoint, const void *memory, size_t le
 struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *memory,
                                   size_t len_bytes)
 {
-    const struct conn *conn = conn_of_circuits(circuit->circuits);
+    const struct conn *conn = (struct conn *)circuit->circuits;
     struct endpoint *endpoint = conn->endpoint;
     bool is_possible = conn->state == CONN_OPEN && !conn->is_self &&
                        !endpoint->base.attr.is_shared &&
@@ -158,7 +158,7 @@ void fetches_push(struct endpoint *endpoint)
 int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
                 const struct velo_exposed *from, int *outcome)
 {
-    struct conn *conn = conn_of_circuits(circuit->circuits);
+    struct conn *conn = (struct conn *)circuit->circuits;
     struct endpoint *endpoint = conn->endpoint;
     if (conn->state != CONN_OPEN || conn->is_self)
         return VELO_ERR_PEER_DEAD;

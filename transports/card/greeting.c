@@ -35,7 +35,7 @@ static bool send_hello(struct conn *conn)
     uint64_t line[WIRE_LINE_WORDS] = {0};
     line[1] = wire_word(conn->context_generation, endpoint->generation, 0, WIRE_VERSION);
     line[2] = VELO_SPEC_HASH;
-    line[3] = endpoint->base.attr.id | (uint64_t)conn->peer << 32;
+    line[3] = endpoint->base.attr.id | (uint64_t)conn->circuits.peer << 32;
     line[4] = endpoint->domain_hash;
     line[5] = introduction(conn, conn->call);
     return store_line(endpoint, conn->address, WIRE_HELLO, line, 2 + WIRE_HELLO_WORDS);
@@ -111,7 +111,7 @@ static struct conn *conn_for(struct endpoint *endpoint, uint16_t from, velo_id_t
                          conn->context_generation == context_generation;
     if (is_said_again)
         return conn;
-    bool is_crossing = conn && conn->state == CONN_CALLING && conn->peer == peer;
+    bool is_crossing = conn && conn->state == CONN_CALLING && conn->circuits.peer == peer;
     if (is_crossing && endpoint->base.attr.id < peer)
         return NULL;
     if (is_crossing)

@@ -102,7 +102,7 @@ static uint32_t node_of(const struct endpoint *endpoint, velo_id_t id)
 int names_resolve(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
-    velo_id_t peer = conn->peer;
+    velo_id_t peer = conn->circuits.peer;
     struct place known = {0};
     struct name name = {0};
     if (recall(endpoint, peer, &known)) {

@@ -15,7 +15,8 @@ static bool is_gone(struct conn *conn)
     const struct endpoint *endpoint = conn->endpoint;
     if (!conn->is_here)
         return false;
-    int status = endpoint->base.calls->find_name(endpoint->base.attr.owner, conn->peer, &shown);
+    int status =
+        endpoint->base.calls->find_name(endpoint->base.attr.owner, conn->circuits.peer, &shown);
     bool is_there = status == VELO_OK && shown.generation == conn->generation;
     conn->dead_ticks = is_there ? 0 : conn->dead_ticks + 1;
     return conn->dead_ticks >= DEAD_TICKS;

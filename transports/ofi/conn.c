@@ -41,11 +41,8 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
     struct conn *conn = calloc(1, sizeof *conn + sizeof(struct wire_greeting) + ACK_BYTES);
     if (!conn)
         return NULL;
-    *conn = (struct conn){.endpoint = endpoint,
-                          .state = state,
-                          .peer = peer,
-                          .index = index,
-                          .address = FI_ADDR_UNSPEC};
+    *conn = (struct conn){
+        .endpoint = endpoint, .state = state, .index = index, .address = FI_ADDR_UNSPEC};
     conn->greeting =
         (struct packet){.use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
     circuits_init(&conn->circuits, &endpoint->base, peer);
@@ -58,7 +55,7 @@ struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer, enum con
 {
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
         struct conn *conn = endpoint->conns[i];
-        if (conn && conn->peer == peer && conn->state == state)
+        if (conn && conn->circuits.peer == peer && conn->state == state)
             return conn;
     }
     return NULL;

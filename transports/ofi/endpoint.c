@@ -243,7 +243,7 @@ static int ofi_fetch(void *self, void *to, size_t len_bytes, const struct velo_e
 {
     const struct fetch wanted = {
         .from = *from, .to = to, .len_bytes = len_bytes, .outcome = outcome};
-    return fetch_begin(conn_of_circuits(((struct circuit *)self)->circuits), &wanted);
+    return fetch_begin((struct conn *)((struct circuit *)self)->circuits, &wanted);
 }
 
 static void ofi_forget(void *self, const int *outcome) { fetch_forget(self, outcome); }

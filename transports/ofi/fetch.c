@@ -18,7 +18,7 @@ struct exposed {
 
 struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *base, size_t len_bytes)
 {
-    const struct conn *conn = conn_of_circuits(circuit->circuits);
+    const struct conn *conn = (struct conn *)circuit->circuits;
     struct fabric *fabric = &conn->endpoint->fabric;
     bool is_possible = fabric->can_fetch && !conn->is_self;
     struct exposed *exposed = is_possible ? malloc(sizeof *exposed) : NULL;

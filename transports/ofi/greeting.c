@@ -85,7 +85,7 @@ static void fill(struct conn *conn, struct wire_greeting *greeting)
         .magic = WIRE_MAGIC, .kind = (uint16_t)conn->owed, .index = conn->peer_index};
     greeting->spec_hash = VELO_SPEC_HASH;
     greeting->from = endpoint->base.attr.id;
-    greeting->to = conn->peer;
+    greeting->to = conn->circuits.peer;
     greeting->generation = endpoint->base.attr.generation;
     greeting->index = conn->index;
     greeting->status = conn->refusal;
@@ -144,13 +144,13 @@ void greeting_again(struct conn *conn)
 int greeting_call(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
-    if (conn->peer == endpoint->base.attr.id) {
+    if (conn->circuits.peer == endpoint->base.attr.id) {
         conn->is_self = true;
         conn->generation = endpoint->base.attr.generation;
         conn->peer_index = conn->index;
         return conn_open(conn);
     }
-    int status = names_resolve(endpoint, conn->peer, &conn->address, &conn->generation);
+    int status = names_resolve(endpoint, conn->circuits.peer, &conn->address, &conn->generation);
     if (status)
         return status;
     greeting_again(conn);
@@ -161,7 +161,7 @@ int greeting_call(struct conn *conn)
 
 static void set_tokens(struct conn *conn)
 {
-    conn->token_in = token_of(conn, conn->peer);
+    conn->token_in = token_of(conn, conn->circuits.peer);
     conn->token_out = token_of(conn, conn->endpoint->base.attr.id);
 }
 
@@ -240,8 +240,8 @@ static void take_reply(struct conn *conn, const struct wire_greeting *reply)
 static void take_confirm(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
-    struct conn *before = conn_find(endpoint, conn->peer, CONN_OPEN);
-    struct conn *calling = conn_find(endpoint, conn->peer, CONN_CALLING);
+    struct conn *before = conn_find(endpoint, conn->circuits.peer, CONN_OPEN);
+    struct conn *calling = conn_find(endpoint, conn->circuits.peer, CONN_CALLING);
     if (before)
         conn_end(before, VELO_ERR_PEER_DEAD);
     if (conn_open(conn) != VELO_OK) {
@@ -297,7 +297,7 @@ static struct conn *conn_of(const struct endpoint *endpoint, const struct wire_g
     struct conn *conn = index < endpoint->conns_len ? endpoint->conns[index] : NULL;
     bool is_confirm = greeting->header.kind == WIRE_CONFIRM;
     if (!conn || conn->state != (is_confirm ? CONN_CANDIDATE : CONN_CALLING) ||
-        conn->peer != greeting->from || greeting->to != endpoint->base.attr.id ||
+        conn->circuits.peer != greeting->from || greeting->to != endpoint->base.attr.id ||
         CRYPTO_memcmp(conn->nonce_hello, greeting->nonce_hello, WIRE_NONCE_BYTES) != 0)
         return NULL;
     bool is_both = CRYPTO_memcmp(conn->nonce_reply, greeting->nonce_reply, WIRE_NONCE_BYTES) == 0;

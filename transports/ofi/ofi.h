@@ -100,9 +100,9 @@ enum conn_state {
 };
 
 struct conn {
+    struct circuits circuits; /* First. */
     struct endpoint *endpoint;
     enum conn_state state;
-    velo_id_t peer;
     uint32_t generation; /* Of the peer; 0: not known yet. */
     uint32_t index, peer_index;
     fi_addr_t address;
@@ -138,19 +138,12 @@ struct conn {
     bool was_busy;
     uint32_t stuck_ticks;
 
-    struct circuits circuits;
-
     /* Fetches. */
     struct fetch *fetches;
     struct memory read_memory; /* None before the first fetch. */
     struct read *reads;
     struct packet *reads_free;
 };
-
-static inline struct conn *conn_of_circuits(const struct circuits *circuits)
-{
-    return (struct conn *)((uintptr_t)circuits - offsetof(struct conn, circuits));
-}
 
 /** What became of the connection that had an index last: its packets may still come. */
 struct former_conn {

@@ -49,7 +49,7 @@ static bool begin(struct conn *conn)
 
 static void append(const struct circuit *circuit, const struct velo_frame *frame)
 {
-    struct packet *packet = conn_of_circuits(circuit->circuits)->filling;
+    struct packet *packet = ((struct conn *)circuit->circuits)->filling;
     packet->len_bytes += circuit_put_frame(circuit, frame, packet->data + packet->len_bytes);
 }
 
@@ -57,7 +57,7 @@ static void append(const struct circuit *circuit, const struct velo_frame *frame
 
 static void drop_credit(struct ofi_circuit *circuit)
 {
-    struct ofi_circuit **at = &conn_of_circuits(circuit->circuit.circuits)->credits;
+    struct ofi_circuit **at = &((struct conn *)circuit->circuit.circuits)->credits;
     while (circuit->owes_credit && *at != circuit)
         at = &(*at)->next_credit;
     if (circuit->owes_credit)
@@ -95,7 +95,7 @@ static bool push_credits(struct conn *conn)
 
 static int add_credit(struct ofi_circuit *circuit, const struct velo_frame *frame)
 {
-    struct conn *conn = conn_of_circuits(circuit->circuit.circuits);
+    struct conn *conn = (struct conn *)circuit->circuit.circuits;
     memcpy(circuit->credit, frame->word, sizeof circuit->credit);
     if (!circuit->owes_credit) {
         if (!conn->credits)
@@ -136,7 +136,7 @@ bool packet_has_room(const struct conn *conn)
 
 int packet_add(struct circuit *circuit, const struct velo_frame *frame)
 {
-    struct conn *conn = conn_of_circuits(circuit->circuits);
+    struct conn *conn = (struct conn *)circuit->circuits;
     if (conn->state != CONN_OPEN)
         return conn->state == CONN_OVER ? VELO_OK : VELO_AGAIN;
     if (frame->kind == VELO_FRAME_CREDIT)
@@ -154,7 +154,7 @@ int packet_add(struct circuit *circuit, const struct velo_frame *frame)
 
 static bool is_open(const struct circuits *circuits)
 {
-    return conn_of_circuits(circuits)->state == CONN_OPEN;
+    return ((const struct conn *)circuits)->state == CONN_OPEN;
 }
 
 static void forget_credit(struct circuit *circuit) { drop_credit((struct ofi_circuit *)circuit); }

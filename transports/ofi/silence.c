@@ -38,7 +38,7 @@ static void tick(struct conn *conn)
     } else if (conn->state == CONN_OPEN) {
         keep_alive(conn);
     } else if (conn->state == CONN_CALLING && conn->greeting_ticks >= GREETING_TICKS &&
-               conn->owed == 0 && !conn_find(endpoint, conn->peer, CONN_CANDIDATE)) {
+               conn->owed == 0 && !conn_find(endpoint, conn->circuits.peer, CONN_CANDIDATE)) {
         greeting_again(conn);
     }
 }
