@@ -170,13 +170,6 @@ static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **
     return status ? status : circuit_dial(&conn->circuits, link, out);
 }
 
-static int card_send(void *self, const struct velo_frame *frame)
-{
-    return circuit_send(self, frame);
-}
-
-static void card_hang_up(void *self) { circuit_hang_up(self); }
-
 static size_t card_own_name(void *self, char *name) { return names_own(self, name); }
 
 static int card_learn(void *self, velo_id_t peer, const void *name, size_t len_bytes)
@@ -284,8 +277,8 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .open = card_open,
     .close = card_close,
     .dial = card_dial,
-    .send = card_send,
-    .hang_up = card_hang_up,
+    .send = circuit_send,
+    .hang_up = circuit_hang_up,
     .progress = card_progress,
     .descriptor = endpoint_descriptor,
     .own_name = card_own_name,

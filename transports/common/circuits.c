@@ -92,8 +92,9 @@ static bool send_gone(struct circuit *circuit)
     return true;
 }
 
-void circuit_hang_up(struct circuit *circuit)
+void circuit_hang_up(void *self)
 {
+    struct circuit *circuit = self;
     struct circuits *circuits = circuit->circuits;
     circuit->link = NULL;
     if (circuits->owed_gone == 0 && send_gone(circuit))
@@ -120,8 +121,9 @@ uint32_t circuit_put_frame(const struct circuit *circuit, const struct velo_fram
     return len_bytes;
 }
 
-int circuit_send(struct circuit *circuit, const struct velo_frame *frame)
+int circuit_send(void *self, const struct velo_frame *frame)
 {
+    struct circuit *circuit = self;
     int status = circuit->circuits->endpoint->circuit_use->send(circuit, frame);
     if (status == VELO_AGAIN)
         set_full(circuit, true);

@@ -60,9 +60,10 @@ struct circuits {
 void circuits_init(struct circuits *circuits, struct endpoint_base *endpoint, velo_id_t peer);
 /** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
 int circuit_dial(struct circuits *circuits, struct velo_link *link, void **out);
-void circuit_hang_up(struct circuit *circuit);
+/** `hang_up` of the transport. */
+void circuit_hang_up(void *self);
 /** Send a frame of the library: `send` of the transport. */
-int circuit_send(struct circuit *circuit, const struct velo_frame *frame);
+int circuit_send(void *self, const struct velo_frame *frame);
 /** Write a frame as it travels, with its envelope. Its length, as wire_frame_bytes(). */
 uint32_t circuit_put_frame(const struct circuit *circuit, const struct velo_frame *frame,
                            char *out);

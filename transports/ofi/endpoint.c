@@ -222,11 +222,6 @@ static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **o
     return status ? status : circuit_dial(&conn->circuits, link, out);
 }
 
-static int ofi_send(void *self, const struct velo_frame *frame)
-{
-    return circuit_send(self, frame);
-}
-
 static struct velo_exposed *ofi_expose(void *self, const void *memory, size_t len_bytes)
 {
     return fetch_expose(self, memory, len_bytes);
@@ -247,8 +242,6 @@ static int ofi_fetch(void *self, void *to, size_t len_bytes, const struct velo_e
 }
 
 static void ofi_forget(void *self, const int *outcome) { fetch_forget(self, outcome); }
-
-static void ofi_hang_up(void *self) { circuit_hang_up(self); }
 
 static size_t ofi_own_name(void *self, char *name) { return names_own(self, name); }
 
@@ -385,8 +378,8 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .open = ofi_open,
     .close = ofi_close,
     .dial = ofi_dial,
-    .send = ofi_send,
-    .hang_up = ofi_hang_up,
+    .send = circuit_send,
+    .hang_up = circuit_hang_up,
     .progress = ofi_progress,
     .descriptor = endpoint_descriptor,
     .own_name = ofi_own_name,
