@@ -13,6 +13,7 @@
 
 #include "../common/circuits.h"
 #include "../common/endpoint.h"
+#include "../common/fetches.h"
 #include "../common/patience.h"
 #include "../nic/host_io.h"
 #include "../nic/recombine.h"
@@ -100,7 +101,7 @@ struct endpoint {
     uint64_t head, head_told; /* Slots taken out; those that the node knows of. */
     struct recombine split;
     uint64_t queue_told; /* Notifications taken out that the node knows of. */
-    struct fetch *fetches;
+    struct fetch_base *fetches;
     struct fetch *flights[FLIGHTS]; /* Whose descriptor has this number; NULL: none. */
     uint32_t slots;                 /* Of the ring, that no connection has. */
     uint16_t calls_made;

@@ -29,15 +29,12 @@ struct exposed {
 };
 
 struct fetch {
-    struct fetch *next; /* Of the endpoint's. */
-    struct conn *conn;  /* NULL: it is over. */
-    int *outcome;       /* NULL: nobody waits for it. */
-    int status;         /* What its descriptors have come to so far. */
-    uint64_t from, to;  /* Registered addresses. */
-    uint64_t len_bytes, begun_bytes;
+    struct fetch_base base; /* First. */
+    struct conn *conn;      /* NULL: it has ended. */
+    int status;             /* What its descriptors have come to so far. */
+    uint64_t from, to;      /* Registered addresses. */
     uint32_t first_page;
     bool is_entered; /* The local memory is. */
-    uint32_t flights;
 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -90,28 +87,12 @@ static void withdraw(const struct endpoint *endpoint, struct fetch *fetch)
     fetch->is_entered = false;
 }
 
-/* Tell the caller, if there is one that waits. No more descriptors of it. */
-static void end(const struct endpoint *endpoint, struct fetch *fetch, int status)
+/* No more descriptors of it. */
+static void end_fetch(const struct endpoint *endpoint, struct fetch *fetch, int status)
 {
     withdraw(endpoint, fetch);
-    if (fetch->outcome)
-        *fetch->outcome = status;
-    fetch->outcome = NULL;
+    fetch_settle(&fetch->base, status);
     fetch->conn = NULL;
-}
-
-static void sweep(struct endpoint *endpoint)
-{
-    struct fetch **at = &endpoint->fetches;
-    while (*at) {
-        struct fetch *fetch = *at;
-        if (fetch->conn || fetch->flights > 0) {
-            at = &fetch->next;
-            continue;
-        }
-        *at = fetch->next;
-        free(fetch);
-    }
 }
 
 static uint8_t cookie_of(const struct endpoint *endpoint, uint32_t flight)
@@ -122,7 +103,7 @@ static uint8_t cookie_of(const struct endpoint *endpoint, uint32_t flight)
 /* False: not now. */
 static bool begin_piece(struct endpoint *endpoint, struct fetch *fetch)
 {
-    uint64_t left_bytes = fetch->len_bytes - fetch->begun_bytes;
+    uint64_t left_bytes = fetch->base.len_bytes - fetch->base.begun_bytes;
     uint32_t len_bytes = left_bytes < PIECE_BYTES ? (uint32_t)left_bytes : PIECE_BYTES;
     uint16_t peer = fetch->conn->address;
     uint32_t flight = 0;
@@ -134,25 +115,27 @@ static bool begin_piece(struct endpoint *endpoint, struct fetch *fetch)
         velo_rma_descriptor_word0_pack(VELO_RMA_OP_GET, VELO_RMA_PLACE_REQUESTER, 0,
                                        (uint8_t)wire_node(peer), (uint8_t)wire_context(peer),
                                        cookie_of(endpoint, flight), len_bytes),
-        velo_rma_descriptor_word1_pack(fetch->to + fetch->begun_bytes),
-        velo_rma_descriptor_word2_pack(fetch->from + fetch->begun_bytes),
+        velo_rma_descriptor_word1_pack(fetch->to + fetch->base.begun_bytes),
+        velo_rma_descriptor_word2_pack(fetch->from + fetch->base.begun_bytes),
     };
     if (!host_io->store(&endpoint->context, VELO_UNIT_RMA, 0, words, 3)) {
         endpoint->base.is_owing = true;
         return false;
     }
     endpoint->flights[flight] = fetch;
-    fetch->begun_bytes += len_bytes;
-    fetch->flights++;
+    fetch->base.begun_bytes += len_bytes;
+    fetch->base.parts++;
     return true;
 }
 
 void fetches_push(struct endpoint *endpoint)
 {
-    for (struct fetch *fetch = endpoint->fetches; fetch; fetch = fetch->next)
-        while (fetch->conn && fetch->status == VELO_OK && fetch->begun_bytes < fetch->len_bytes)
+    for (struct fetch_base *base = endpoint->fetches; base; base = base->next) {
+        struct fetch *fetch = (struct fetch *)base;
+        while (fetch->conn && fetch->status == VELO_OK && base->begun_bytes < base->len_bytes)
             if (!begin_piece(endpoint, fetch))
                 return;
+    }
 }
 
 int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
@@ -174,39 +157,35 @@ int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
     }
     fetch->is_entered = true;
     fetch->conn = conn;
-    fetch->outcome = outcome;
     fetch->from = from->address;
-    fetch->len_bytes = len_bytes;
-    *outcome = VELO_AGAIN;
-    struct fetch **at = &endpoint->fetches;
-    while (*at)
-        at = &(*at)->next;
-    *at = fetch;
+    fetch->base.outcome = outcome;
+    fetch->base.len_bytes = len_bytes;
+    fetches_add(&endpoint->fetches, &fetch->base);
     fetches_push(endpoint);
     return VELO_OK;
 }
 
 void fetch_forget(struct endpoint *endpoint, const int *outcome)
 {
-    for (struct fetch *fetch = endpoint->fetches; fetch; fetch = fetch->next)
-        if (fetch->outcome == outcome)
-            end(endpoint, fetch, VELO_ERR_CANCELLED);
-    sweep(endpoint);
+    for (struct fetch_base *base = endpoint->fetches; base; base = base->next)
+        if (base->outcome == outcome)
+            end_fetch(endpoint, (struct fetch *)base, VELO_ERR_CANCELLED);
+    fetches_sweep(&endpoint->fetches);
 }
 
 void fetches_end(const struct conn *conn, int status)
 {
     struct endpoint *endpoint = conn->endpoint;
-    for (struct fetch *fetch = endpoint->fetches; fetch; fetch = fetch->next)
-        if (fetch->conn == conn)
-            end(endpoint, fetch, status);
-    sweep(endpoint);
+    for (struct fetch_base *base = endpoint->fetches; base; base = base->next)
+        if (((struct fetch *)base)->conn == conn)
+            end_fetch(endpoint, (struct fetch *)base, status);
+    fetches_sweep(&endpoint->fetches);
 }
 
 void fetches_free(struct endpoint *endpoint)
 {
     while (endpoint->fetches) {
-        struct fetch *fetch = endpoint->fetches;
+        struct fetch_base *fetch = endpoint->fetches;
         endpoint->fetches = fetch->next;
         free(fetch);
     }
@@ -227,14 +206,14 @@ static void take_notification(struct endpoint *endpoint, uint64_t word)
         return;
     }
     endpoint->flights[flight] = NULL;
-    fetch->flights--;
+    fetch->base.parts--;
     if (velo_rma_notification_error(word) != VELO_ERROR_NONE)
         fetch->status = VELO_ERR_ACCESS;
     else if (fetch->conn)
         fetch->conn->hearing.was_heard = true; /* Its signs of life may wait behind its data. */
-    bool is_begun = fetch->status != VELO_OK || fetch->begun_bytes == fetch->len_bytes;
-    if (fetch->conn && is_begun && fetch->flights == 0)
-        end(endpoint, fetch, fetch->status);
+    bool is_begun = fetch->status != VELO_OK || fetch->base.begun_bytes == fetch->base.len_bytes;
+    if (fetch->conn && is_begun && fetch->base.parts == 0)
+        end_fetch(endpoint, fetch, fetch->status);
 }
 
 bool fetches_take(struct endpoint *endpoint)
@@ -255,6 +234,6 @@ bool fetches_take(struct endpoint *endpoint)
         any = true;
     }
     if (any)
-        sweep(endpoint);
+        fetches_sweep(&endpoint->fetches);
     return any;
 }

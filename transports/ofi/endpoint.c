@@ -237,7 +237,7 @@ static int ofi_fetch(void *self, void *to, size_t len_bytes, const struct velo_e
                      int *outcome)
 {
     const struct fetch wanted = {
-        .from = *from, .to = to, .len_bytes = len_bytes, .outcome = outcome};
+        .base = {.len_bytes = len_bytes, .outcome = outcome}, .from = *from, .to = to};
     return fetch_begin((struct conn *)((struct circuit *)self)->circuits, &wanted);
 }
 

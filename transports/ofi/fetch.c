@@ -65,37 +65,21 @@ static int open_reads(struct conn *conn)
     return VELO_OK;
 }
 
-static void end(struct fetch *fetch, int status)
+static void end_fetch(struct fetch_base *fetch, int status)
 {
-    if (fetch->outcome)
-        *fetch->outcome = status;
-    fetch->outcome = NULL;
+    fetch_settle(fetch, status);
     fetch->begun_bytes = fetch->len_bytes; /* No more reads of it. */
-}
-
-static void sweep(struct conn *conn)
-{
-    struct fetch **at = &conn->fetches;
-    while (*at) {
-        struct fetch *fetch = *at;
-        if (fetch->outcome || fetch->reads > 0) {
-            at = &fetch->next;
-            continue;
-        }
-        *at = fetch->next;
-        free(fetch);
-    }
 }
 
 /* False: not now. */
 static bool begin_read(struct conn *conn, struct fetch *fetch)
 {
     struct packet *packet = conn->reads_free;
-    size_t left_bytes = fetch->len_bytes - fetch->begun_bytes;
+    size_t left_bytes = fetch->base.len_bytes - fetch->base.begun_bytes;
     if (!packet)
         return false;
     struct velo_exposed from = {.key = fetch->from.key,
-                                .address = fetch->from.address + fetch->begun_bytes};
+                                .address = fetch->from.address + fetch->base.begun_bytes};
     packet->len_bytes = left_bytes < READ_BYTES ? (uint32_t)left_bytes : READ_BYTES;
     if (fabric_read(&conn->endpoint->fabric, packet, conn->address, &from) == FABRIC_BUSY) {
         conn->endpoint->base.is_owing = true;
@@ -104,18 +88,18 @@ static bool begin_read(struct conn *conn, struct fetch *fetch)
     struct read *read = (struct read *)packet;
     conn->reads_free = packet->next;
     read->fetch = fetch;
-    read->at_bytes = fetch->begun_bytes;
-    fetch->begun_bytes += packet->len_bytes;
-    fetch->reads++;
+    read->at_bytes = fetch->base.begun_bytes;
+    fetch->base.begun_bytes += packet->len_bytes;
+    fetch->base.parts++;
     conn->at_fabric++;
     return true;
 }
 
 void fetches_push(struct conn *conn)
 {
-    for (struct fetch *fetch = conn->fetches; fetch; fetch = fetch->next)
+    for (struct fetch_base *fetch = conn->fetches; fetch; fetch = fetch->next)
         while (fetch->begun_bytes < fetch->len_bytes)
-            if (!begin_read(conn, fetch))
+            if (!begin_read(conn, (struct fetch *)fetch))
                 return;
 }
 
@@ -127,11 +111,7 @@ int fetch_begin(struct conn *conn, const struct fetch *wanted)
     if (!fetch)
         return VELO_ERR_NO_MEMORY;
     *fetch = *wanted;
-    *fetch->outcome = VELO_AGAIN;
-    struct fetch **at = &conn->fetches;
-    while (*at)
-        at = &(*at)->next;
-    *at = fetch;
+    fetches_add(&conn->fetches, &fetch->base);
     fetches_push(conn);
     return VELO_OK;
 }
@@ -140,11 +120,11 @@ void fetch_forget(struct endpoint *endpoint, const int *outcome)
 {
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
         struct conn *conn = endpoint->conns[i];
-        for (struct fetch *fetch = conn ? conn->fetches : NULL; fetch; fetch = fetch->next) {
+        for (struct fetch_base *fetch = conn ? conn->fetches : NULL; fetch; fetch = fetch->next) {
             if (fetch->outcome != outcome)
                 continue;
-            end(fetch, VELO_ERR_CANCELLED);
-            sweep(conn);
+            end_fetch(fetch, VELO_ERR_CANCELLED);
+            fetches_sweep(&conn->fetches);
             return;
         }
     }
@@ -157,31 +137,31 @@ void fetch_came(struct packet *packet, bool is_failed)
     struct fetch *fetch = read->fetch;
     packet->next = conn->reads_free;
     conn->reads_free = packet;
-    fetch->reads--;
-    if (!is_failed && fetch->outcome) {
+    fetch->base.parts--;
+    if (!is_failed && fetch->base.outcome) {
         memcpy(fetch->to + read->at_bytes, packet->data, packet->len_bytes);
         fetch->done_bytes += packet->len_bytes;
-        if (fetch->done_bytes == fetch->len_bytes)
-            end(fetch, VELO_OK);
+        if (fetch->done_bytes == fetch->base.len_bytes)
+            end_fetch(&fetch->base, VELO_OK);
     }
     if (!is_failed)
         conn->hearing.was_heard = true; /* Its signs of life may wait behind its data. */
-    sweep(conn);
+    fetches_sweep(&conn->fetches);
     if (conn->state == CONN_OPEN && !is_failed)
         fetches_push(conn);
 }
 
 void fetches_end(struct conn *conn, int status)
 {
-    for (struct fetch *fetch = conn->fetches; fetch; fetch = fetch->next)
-        end(fetch, status);
-    sweep(conn);
+    for (struct fetch_base *fetch = conn->fetches; fetch; fetch = fetch->next)
+        end_fetch(fetch, status);
+    fetches_sweep(&conn->fetches);
 }
 
 void fetches_free(struct conn *conn)
 {
-    for (struct fetch *fetch = conn->fetches; fetch; fetch = fetch->next)
-        fetch->reads = 0;
+    for (struct fetch_base *fetch = conn->fetches; fetch; fetch = fetch->next)
+        fetch->parts = 0;
     fetches_end(conn, VELO_ERR_PEER_DEAD);
     fabric_free(&conn->read_memory);
     free(conn->reads);

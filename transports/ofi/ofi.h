@@ -19,6 +19,7 @@
 
 #include "../common/circuits.h"
 #include "../common/endpoint.h"
+#include "../common/fetches.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -76,12 +77,10 @@ struct ofi_circuit {
 
 /** Memory that the program fetches from the peer of a connection; see fetch.c. */
 struct fetch {
-    struct fetch *next; /* Of the connection's, the earliest first. */
+    struct fetch_base base; /* First. */
     struct velo_exposed from;
     char *to;
-    size_t len_bytes, begun_bytes, done_bytes;
-    uint32_t reads; /* That the fabric has. */
-    int *outcome;   /* NULL: nobody wants it any more. */
+    size_t done_bytes;
 };
 
 /** A part of it. */
@@ -139,7 +138,7 @@ struct conn {
     uint32_t stuck_ticks;
 
     /* Fetches. */
-    struct fetch *fetches;
+    struct fetch_base *fetches;
     struct memory read_memory; /* None before the first fetch. */
     struct read *reads;
     struct packet *reads_free;
