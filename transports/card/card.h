@@ -85,7 +85,7 @@ struct former_conn {
     uint32_t ticks;
 };
 
-/** Where a peer is, as velo_peer_name() said. */
+/** The context of a port: its address and generation. */
 struct place {
     uint16_t address, context_generation;
 };
@@ -96,8 +96,8 @@ struct endpoint {
     uint64_t domain_hash;
     bool is_beside; /* A port that the library has opened beside the user's. */
     struct host_context context;
-    bool is_open; /* The context is. */
-    uint16_t address, generation;
+    bool is_open;             /* The context is. */
+    struct place place;       /* The own one. */
     uint64_t head, head_told; /* Slots taken out; those that the node knows of. */
     struct recombine split;
     uint64_t queue_told; /* Notifications taken out that the node knows of. */
@@ -127,7 +127,7 @@ void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, ui
 bool store_take(struct endpoint *endpoint,
                 void (*take)(struct endpoint *endpoint, const uint64_t *line));
 
-/* ---- names.c: addresses, and the ports of this process ---- */
+/* ---- names.c: addresses ---- */
 
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
@@ -137,9 +137,6 @@ int names_resolve(struct conn *conn);
  * VELO_ERR_ACCESS: another one is. `is_here`: it is of this machine. */
 int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t address,
                 uint16_t context_generation, bool *is_here);
-/** The context of another port of this process, of the same id, that has this domain. */
-bool names_sibling(const struct endpoint *endpoint, uint64_t domain_hash, uint16_t *address,
-                   uint16_t *generation);
 
 /* ---- greeting.c ---- */
 

@@ -24,7 +24,8 @@ static void take_line(struct endpoint *endpoint, const uint64_t *line)
         return;
     }
     /* Lines for an earlier owner of the context are not for us. */
-    if (to_generation != endpoint->generation && !(kind == WIRE_HELLO && to_generation == 0))
+    if (to_generation != endpoint->place.context_generation &&
+        !(kind == WIRE_HELLO && to_generation == 0))
         return;
     if (kind >= WIRE_HELLO) {
         greeting_take(endpoint, from, kind, line, words);
@@ -116,8 +117,8 @@ static bool card_arm(void *self)
 static void open_to_self(struct conn *conn)
 {
     conn->is_self = true;
-    conn->address = conn->endpoint->address;
-    conn->context_generation = conn->endpoint->generation;
+    conn->address = conn->endpoint->place.address;
+    conn->context_generation = conn->endpoint->place.context_generation;
     conn->generation = conn->endpoint->base.attr.generation;
     conn->window_out = conn->window_in;
     conn->state = CONN_OPEN;
@@ -241,8 +242,8 @@ static int open_context(struct endpoint *endpoint)
         return status;
     const struct host_context *context = &endpoint->context;
     endpoint->is_open = true;
-    endpoint->address = wire_address(context->node, context->number);
-    endpoint->generation = (uint16_t)(context->opened % UINT16_MAX + 1);
+    endpoint->place.address = wire_address(context->node, context->number);
+    endpoint->place.context_generation = (uint16_t)(context->opened % UINT16_MAX + 1);
     endpoint->slots = context->ring_slots / PARTS * (PARTS - 2);
     return VELO_OK;
 }
@@ -264,7 +265,8 @@ static int card_open(const struct velo_endpoint_attr *attr,
         card_close(endpoint);
         return status;
     }
-    endpoint_show(&endpoint->base, NULL); /* The back gives up the contexts by itself. */
+    /* The back gives up the contexts by itself. */
+    endpoint_show(&endpoint->base, &endpoint->place, sizeof endpoint->place, NULL);
     *out = endpoint;
     return VELO_OK;
 }

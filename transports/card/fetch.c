@@ -150,7 +150,7 @@ int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
         return status;
     struct fetch *fetch = calloc(1, sizeof *fetch);
     if (!fetch || !enter(endpoint, to, len_bytes, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE,
-                         endpoint->address, &fetch->first_page, &fetch->to)) {
+                         endpoint->place.address, &fetch->first_page, &fetch->to)) {
         free(fetch);
         return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY,
                                           "no room for memory in the node's table of pages");

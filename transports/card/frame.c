@@ -21,7 +21,8 @@ static bool send_line(struct conn *conn, enum wire_kind kind, uint64_t *line, ui
                       uint16_t sequence)
 {
     const struct endpoint *endpoint = conn->endpoint;
-    line[1] = wire_word(conn->context_generation, endpoint->generation, sequence, conn->taken);
+    line[1] = wire_word(conn->context_generation, endpoint->place.context_generation, sequence,
+                        conn->taken);
     if (!store_line(endpoint, conn->address, kind, line, words))
         return false;
     note_told(conn);

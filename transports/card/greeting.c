@@ -33,7 +33,8 @@ static bool send_hello(struct conn *conn)
 {
     const struct endpoint *endpoint = conn->endpoint;
     uint64_t line[WIRE_LINE_WORDS] = {0};
-    line[1] = wire_word(conn->context_generation, endpoint->generation, 0, WIRE_VERSION);
+    line[1] =
+        wire_word(conn->context_generation, endpoint->place.context_generation, 0, WIRE_VERSION);
     line[2] = VELO_SPEC_HASH;
     line[3] = endpoint->base.attr.id | (uint64_t)conn->circuits.peer << 32;
     line[4] = endpoint->domain_hash;
@@ -45,7 +46,7 @@ static bool send_answer(const struct endpoint *endpoint, uint16_t to, uint16_t t
                         enum wire_kind kind, uint64_t word)
 {
     uint64_t line[WIRE_LINE_WORDS] = {
-        0, wire_word(to_generation, endpoint->generation, 0, WIRE_VERSION), word};
+        0, wire_word(to_generation, endpoint->place.context_generation, 0, WIRE_VERSION), word};
     return store_line(endpoint, to, kind, line, 2 + WIRE_ANSWER_WORDS);
 }
 
@@ -139,15 +140,17 @@ static bool is_welcome(struct endpoint *endpoint, uint16_t from, const uint64_t 
                        bool *is_here)
 {
     velo_id_t peer = (uint32_t)line[3], to = (uint32_t)(line[3] >> 32);
-    uint16_t context, generation;
+    struct place place;
     if (line[2] != VELO_SPEC_HASH || wire_part(line[1], 3) != WIRE_VERSION) {
         refuse_call(endpoint, from, line, VELO_ERR_VERSION);
         return false;
     }
     if (to != endpoint->base.attr.id || line[4] != endpoint->domain_hash) {
-        if (to == endpoint->base.attr.id && names_sibling(endpoint, line[4], &context, &generation))
-            (void)send_answer(endpoint, from, wire_part(line[1], 1), WIRE_REDIRECT,
-                              wire_word(context, generation, wire_part(line[5], 3), 0));
+        if (to == endpoint->base.attr.id &&
+            port_place_beside(&endpoint->base.port, line[4], &place))
+            (void)send_answer(
+                endpoint, from, wire_part(line[1], 1), WIRE_REDIRECT,
+                wire_word(place.address, place.context_generation, wire_part(line[5], 3), 0));
         else
             refuse_call(endpoint, from, line, VELO_ERR_NO_PEER);
         return false;

@@ -17,37 +17,11 @@ struct name {
     uint16_t address, generation; /* Of the context. */
 };
 
-/* ---- the ports of this process --------------------------------------------------------------- */
-
-struct sibling {
-    uint64_t domain_hash;
-    uint16_t *address, *generation;
-};
-
-static bool take_sibling(const struct port *port, void *arg)
-{
-    const struct sibling *sibling = arg;
-    const struct endpoint *other = (const struct endpoint *)port;
-    if (other->domain_hash != sibling->domain_hash)
-        return false;
-    *sibling->address = other->address;
-    *sibling->generation = other->generation;
-    return true;
-}
-
-bool names_sibling(const struct endpoint *endpoint, uint64_t domain_hash, uint16_t *address,
-                   uint16_t *generation)
-{
-    struct sibling sibling = {domain_hash, address, generation};
-    return port_any_beside(&endpoint->base.port, take_sibling, &sibling);
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
 size_t names_own(const struct endpoint *endpoint, char *out)
 {
-    struct name name = {
-        .magic = NAME_MAGIC, .address = endpoint->address, .generation = endpoint->generation};
+    struct name name = {.magic = NAME_MAGIC,
+                        .address = endpoint->place.address,
+                        .generation = endpoint->place.context_generation};
     memcpy(out, &name, sizeof name);
     return sizeof name;
 }
@@ -68,12 +42,8 @@ int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, siz
 {
     struct name name = {0};
     int status = read_name(endpoint, text, len_bytes, &name);
-    if (status)
-        return status;
     const struct place place = {.address = name.address, .context_generation = name.generation};
-    return port_learn(&endpoint->base.port, peer, &place, sizeof place)
-               ? VELO_OK
-               : endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    return status ? status : endpoint_learn(&endpoint->base, peer, &place, sizeof place);
 }
 
 /* As velo_peer_name() said to this port, or to the one that it is beside. */

@@ -58,10 +58,21 @@ static void forget_in_child(const struct port *port)
     close(base->timer.fd);
 }
 
-void endpoint_show(struct endpoint_base *base, void (*forget)(const struct endpoint_base *base))
+void endpoint_show(struct endpoint_base *base, const void *place, size_t place_bytes,
+                   void (*forget)(const struct endpoint_base *base))
 {
     base->forget = forget;
+    base->port.place = place;
+    base->port.place_bytes = place_bytes;
     port_add(&base->port, &base->attr, forget_in_child);
+}
+
+int endpoint_learn(struct endpoint_base *base, velo_id_t peer, const void *place,
+                   size_t place_bytes)
+{
+    return port_learn(&base->port, peer, place, place_bytes)
+               ? VELO_OK
+               : base->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
 }
 
 void endpoint_refuse(const struct endpoint_base *base)

@@ -39,8 +39,12 @@ int endpoint_open_files(struct endpoint_base *base, int file, const char *transp
 void endpoint_close_files(struct endpoint_base *base);
 /** The epoll: `descriptor` of the transport. */
 int endpoint_descriptor(void *self);
-/** Peers reach the endpoint from now on. */
-void endpoint_show(struct endpoint_base *base, void (*forget)(const struct endpoint_base *base));
+/** Peers reach the endpoint from now on, at this place. `forget`: NULL if there is nothing. */
+void endpoint_show(struct endpoint_base *base, const void *place, size_t place_bytes,
+                   void (*forget)(const struct endpoint_base *base));
+/** Keep the place of a peer, as its name says. VELO_ERR_NO_MEMORY. */
+int endpoint_learn(struct endpoint_base *base, velo_id_t peer, const void *place,
+                   size_t place_bytes);
 /** Something came that no correct peer sends. */
 void endpoint_refuse(const struct endpoint_base *base);
 /** Sleep until there is something to do. */

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Where a peer is, as the transport has it. */
+#include "hash.h"
+
 struct known {
     struct known *next;
     velo_id_t peer;
-    char what[KNOWN_BYTES_MAX];
+    char place[PLACE_BYTES_MAX];
 };
 
 static struct port *ports;
@@ -69,15 +70,17 @@ static bool is_beside(const struct port *port, const struct port *other)
            strcmp(port->attr->dir, other->attr->dir) == 0;
 }
 
-bool port_any_beside(const struct port *port, bool (*takes)(const struct port *other, void *arg),
-                     void *arg)
+size_t port_place_beside(const struct port *port, uint64_t domain_hash, void *place)
 {
+    size_t len_bytes = 0;
     (void)pthread_mutex_lock(&lock);
-    const struct port *other = ports;
-    while (other && !(is_beside(port, other) && takes(other, arg)))
-        other = other->next;
+    for (const struct port *other = ports; other && len_bytes == 0; other = other->next)
+        if (is_beside(port, other) && hash_text(other->attr->domain) == domain_hash) {
+            len_bytes = other->place_bytes;
+            memcpy(place, other->place, len_bytes);
+        }
     (void)pthread_mutex_unlock(&lock);
-    return other;
+    return len_bytes;
 }
 
 /* ---- what they know -------------------------------------------------------------------------- */
@@ -90,7 +93,7 @@ static struct known *find_known(const struct port *port, velo_id_t peer)
     return known;
 }
 
-bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_bytes)
+bool port_learn(struct port *port, velo_id_t peer, const void *place, size_t place_bytes)
 {
     (void)pthread_mutex_lock(&lock);
     struct known *known = find_known(port, peer);
@@ -100,12 +103,12 @@ bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_
         port->known = known;
     }
     if (known)
-        memcpy(known->what, what, len_bytes);
+        memcpy(known->place, place, place_bytes);
     (void)pthread_mutex_unlock(&lock);
     return known;
 }
 
-bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len_bytes)
+bool port_recall(const struct port *port, velo_id_t peer, void *place, size_t place_bytes)
 {
     const struct known *known = NULL;
     (void)pthread_mutex_lock(&lock);
@@ -113,7 +116,7 @@ bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len
         if (is_beside(port, other))
             known = find_known(other, peer);
     if (known)
-        memcpy(what, known->what, len_bytes);
+        memcpy(place, known->place, place_bytes);
     (void)pthread_mutex_unlock(&lock);
     return known;
 }

@@ -12,8 +12,8 @@
 
 #include "../../lib/net/transport.h"
 
-/** Most bytes of what is known of a peer. */
-#define KNOWN_BYTES_MAX 256u
+/** Most bytes of the place of a port. */
+#define PLACE_BYTES_MAX 256u
 
 struct known;
 
@@ -21,6 +21,8 @@ struct known;
 struct port {
     struct port *next;
     const struct velo_endpoint_attr *attr;
+    const void *place; /* Where it is, as the transport has it. */
+    size_t place_bytes;
     void (*forget)(const struct port *port);
     struct known *known;
 };
@@ -32,14 +34,13 @@ void port_add(struct port *port, const struct velo_endpoint_attr *attr,
 void port_remove(struct port *port);
 /** Is a port one that the library has opened beside the user's? */
 bool attr_is_beside(const struct velo_endpoint_attr *attr);
-/** Look at the ports of the same id and domain, but for its suffix, until `takes` takes one; no
- * port comes or goes meanwhile. */
-bool port_any_beside(const struct port *port, bool (*takes)(const struct port *other, void *arg),
-                     void *arg);
+/** The place of the port of the same id and domain, but for its suffix, whose domain has this hash.
+ * Its length; 0: there is none. */
+size_t port_place_beside(const struct port *port, uint64_t domain_hash, void *place);
 /** Keep the place of a peer, as velo_peer_name() gave it to a port. False: out of memory. */
-bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_bytes);
+bool port_learn(struct port *port, velo_id_t peer, const void *place, size_t place_bytes);
 /** The place of a peer, as velo_peer_name() gave it to this port or to one beside it. False: it
  * gave none. */
-bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len_bytes);
+bool port_recall(const struct port *port, velo_id_t peer, void *place, size_t place_bytes);
 
 #endif

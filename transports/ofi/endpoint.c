@@ -364,7 +364,8 @@ static int ofi_open(const struct velo_endpoint_attr *attr, const struct velo_tra
         ofi_close(endpoint);
         return status;
     }
-    endpoint_show(&endpoint->base, names_forget_sockets);
+    endpoint_show(&endpoint->base, endpoint->fabric.name, endpoint->fabric.name_bytes,
+                  names_forget_sockets);
     *out = endpoint;
     return VELO_OK;
 }

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "../common/hash.h"
 #include "ofi.h"
 
 /* ---- secrets --------------------------------------------------------------------------------- */
@@ -68,8 +69,13 @@ static void put_name(struct conn *conn, struct wire_greeting *greeting, const ch
     const struct fabric *fabric = &conn->endpoint->fabric;
     greeting->name_bytes = (uint32_t)fabric->name_bytes;
     memcpy(greeting->name, fabric->name, fabric->name_bytes);
-    if (greeting->header.kind == WIRE_REDIRECT &&
-        !names_sibling(conn->endpoint, domain, greeting->name, &greeting->name_bytes)) {
+    if (greeting->header.kind != WIRE_REDIRECT)
+        return;
+    size_t len_bytes =
+        port_place_beside(&conn->endpoint->base.port, hash_text(domain), greeting->name);
+    if (len_bytes > 0) {
+        greeting->name_bytes = (uint32_t)len_bytes;
+    } else {
         greeting->header.kind = WIRE_REFUSE;
         greeting->status = VELO_ERR_NO_PEER;
     }

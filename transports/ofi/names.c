@@ -25,32 +25,6 @@ struct name {
 };
 #define NAME_BYTES(address_bytes) (offsetof(struct name, address) + (address_bytes))
 
-/* ---- the ports of this process --------------------------------------------------------------- */
-
-struct sibling {
-    const char *domain;
-    char *address;
-    uint32_t *len_bytes;
-};
-
-static bool take_sibling(const struct port *port, void *arg)
-{
-    const struct sibling *sibling = arg;
-    const struct endpoint *other = (const struct endpoint *)port;
-    if (strcmp(other->base.attr.domain, sibling->domain) != 0)
-        return false;
-    *sibling->len_bytes = (uint32_t)other->fabric.name_bytes;
-    memcpy(sibling->address, other->fabric.name, other->fabric.name_bytes);
-    return true;
-}
-
-bool names_sibling(const struct endpoint *endpoint, const char *domain, char *address,
-                   uint32_t *len_bytes)
-{
-    struct sibling sibling = {domain, address, len_bytes};
-    return port_any_beside(&endpoint->base.port, take_sibling, &sibling);
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 size_t names_own(const struct endpoint *endpoint, char *out)
@@ -87,11 +61,9 @@ int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, siz
 {
     struct name name;
     int status = read_name(endpoint, text, len_bytes, &name);
-    if (status)
-        return status;
-    bool is_kept =
-        port_learn(&endpoint->base.port, peer, name.address, endpoint->fabric.name_bytes);
-    return is_kept ? VELO_OK : endpoint->base.calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    return status
+               ? status
+               : endpoint_learn(&endpoint->base, peer, name.address, endpoint->fabric.name_bytes);
 }
 
 static int find_here(struct endpoint *endpoint, velo_id_t peer, char *address, uint32_t *generation)
@@ -147,7 +119,7 @@ static in_port_t port_of(const void *address)
     return any.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&any)->sin6_port : 0;
 }
 
-_Static_assert(WIRE_NAME_BYTES <= KNOWN_BYTES_MAX, "it is kept");
+_Static_assert(WIRE_NAME_BYTES <= PLACE_BYTES_MAX, "it is kept");
 _Static_assert(sizeof(struct sockaddr_storage) <= WIRE_NAME_BYTES, "port_of() reads no further");
 
 /* Does a socket lead from this endpoint, or to a peer of it? No other socket of the process does.

@@ -218,15 +218,12 @@ int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX]);
 /** May the descriptor be waited for? */
 bool fabric_may_wait(struct fabric *fabric);
 
-/* ---- names.c: addresses, and the ports of this process ---- */
+/* ---- names.c: addresses ---- */
 
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is. VELO_ERR_NO_PEER: nobody has said so. `generation`: 0, or of the port there. */
 int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uint32_t *generation);
-/** The address of another port of this process, of the same id and domain but for a suffix. */
-bool names_sibling(const struct endpoint *endpoint, const char *domain, char *address,
-                   uint32_t *len_bytes);
 /** The child of a fork has copies of the fabric's sockets: close them. */
 void names_forget_sockets(const struct endpoint_base *base);
 
