@@ -71,6 +71,11 @@ LAYERED = (
     "transports/card", "transports/common", "transports/dimmnet", "transports/faults",
     "transports/loop", "transports/nic", "transports/ofi",
 )  # fmt: skip
+# A job that two of these do is common's. At most TWICE_MAX lines may lie in runs of TWICE_RUN or
+# more that two of them have alike; comments, blank lines, lone braces and includes do not count.
+WRITTEN_ONCE = ("transports/card", "transports/common", "transports/nic", "transports/ofi")
+TWICE_RUN = 3
+TWICE_MAX = 30
 # A file that may reach one header more, and why.
 EXCEPTIONS = {
     ("tools/inspect/info.c", "lib/shm/inspect.h"): "looks at segments without a port of its own",
@@ -302,6 +307,46 @@ def check_layers(root: Path, folder: str) -> Iterator[str]:
         yield f"{folder}: {module} uses {what} of {other}, which uses {module}; see LAYERED"
 
 
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+TRIVIAL = re.compile(r"[{});\s]*|#\s*include.*")
+
+
+def _telling_lines(file: Path) -> list[tuple[int, str]]:
+    """The lines of a file that say something, with their numbers."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    code = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    lines = enumerate((" ".join(line.split()) for line in code.splitlines()), start=1)
+    return [(number, line) for number, line in lines if not TRIVIAL.fullmatch(line)]
+
+
+def lines_written_twice(root: Path) -> Iterator[tuple[str, str, str]]:
+    """The lines in runs that an earlier folder has, too: place, place there, line."""
+    files = [
+        (folder, file.relative_to(root), _telling_lines(file))
+        for folder in WRITTEN_ONCE
+        for file in sorted((root / folder).glob("*.[ch]"))
+    ]
+    runs: dict[tuple[str, ...], list[tuple[str, Path, list[int]]]] = {}
+    for folder, file, lines in files:
+        said: dict[int, tuple[str, str, str]] = {}
+        for i in range(len(lines) - TWICE_RUN + 1):
+            numbers = [number for number, _ in lines[i : i + TWICE_RUN]]
+            run = tuple(line for _, line in lines[i : i + TWICE_RUN])
+            for other, where, theirs in runs.setdefault(run, []):
+                if other != folder:
+                    for j, line in enumerate(run):
+                        said[i + j] = (f"{file}:{numbers[j]}", f"{where}:{theirs[j]}", line)
+            runs[run].append((folder, file, numbers))
+        yield from said.values()
+
+
+def check_twice(root: Path) -> Iterator[str]:
+    twice = list(lines_written_twice(root))
+    if len(twice) > TWICE_MAX:
+        yield f"transports: {len(twice)} lines are written twice, more than {TWICE_MAX}"
+        yield from (f"{at}: as at {other}: {line}" for at, other, line in twice)
+
+
 def licence_of(file: Path) -> str:
     """The line that names a file's licence."""
     return next((spdx for at, spdx in SPDX_LINUX.items() if file.is_relative_to(at)), SPDX)
@@ -330,6 +375,7 @@ def violations(root: Path) -> Iterator[str]:
             yield f"{file}:{line}: {message}"
     for folder in LAYERED:
         yield from check_layers(root, folder)
+    yield from check_twice(root)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -157,3 +157,17 @@ def test_a_structure_and_a_function_of_one_name_are_two_things(tmp_path: Path):
     below = SPDX + "int below(void)\n{\n    struct counters now;\n    return now.all;\n}\n"
     files = {"lib/mq/above.c": counted, "lib/mq/below.c": below, "lib/mq/below.h": SPDX}
     assert run(tmp_path, CLEAN | files) == (0, [])
+
+
+def test_a_job_that_two_transports_do_is_found(tmp_path: Path):
+    body = "".join(f"    take({i});\n" for i in range(31))
+    card = SPDX + "void card(void)\n{\n" + body + "}\n"
+    # Comments and blank lines make no difference; other words do.
+    ofi = SPDX + "void ofi(void)\n{\n" + body.replace("\n", " /* so */\n\n") + "}\n"
+    code, lines = run(tmp_path, CLEAN | {"transports/card/a.c": card, "transports/ofi/b.c": ofi})
+    assert (code, len(lines)) == (1, 1 + 31)
+    assert lines[0] == "transports: 31 lines are written twice, more than 30"
+    assert lines[1] == "transports/ofi/b.c:4: as at transports/card/a.c:4: take(0);"
+    assert lines[-1] == "transports/ofi/b.c:64: as at transports/card/a.c:34: take(30);"
+    fewer = {"transports/ofi/b.c": ofi.replace("take(30)", "keep(30)")}
+    assert run(tmp_path, fewer) == (0, [])
