@@ -87,15 +87,17 @@ void btl_velo_forget_endpoints(void)
 }
 
 /* Give back what is mapped of processes that have closed their ports. Open MPI does not tell of
- * spawned ones that were disconnected. */
-static void give_back_left(void)
+ * spawned ones that were disconnected. The question costs a system call; processes of the own job
+ * stay until all of it ends, and are not asked about. */
+static void disconnect_left(void)
 {
     struct mca_btl_base_endpoint_t *endpoint;
     if (btl_velo.ops_under_way > 0)
         return; /* They may be on memory of such a process: their end tells. */
     OPAL_LIST_FOREACH(endpoint, &btl_velo.endpoints, struct mca_btl_base_endpoint_t)
     {
-        if (endpoint->conn == NULL || opal_list_get_size(&endpoint->waiting) > 0 ||
+        if (endpoint->proc->proc_name.jobid == OPAL_PROC_MY_NAME.jobid || endpoint->conn == NULL ||
+            opal_list_get_size(&endpoint->waiting) > 0 ||
             velo_conn_status(endpoint->conn) != VELO_ERR_PEER_CLOSED)
             continue;
         disconnect(endpoint);
@@ -117,7 +119,7 @@ static int find(const struct mca_btl_base_endpoint_t *endpoint, velo_id_t *id)
 int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
 {
     velo_id_t id;
-    give_back_left();
+    disconnect_left();
     int rc = find(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
