@@ -26,7 +26,7 @@ static void count_readers(struct velo_ring_view *view, const struct segment *seg
     }
 }
 
-static int look(void *arg, const char *path)
+static int look_at_file(void *arg, const char *path)
 {
     const struct walk *walk = arg;
     struct velo_ring_view view = {0};
@@ -56,5 +56,5 @@ int velo_inspect_rings(const char *domain,
     struct walk walk = {.each = each, .arg = arg};
     struct seg_domain where = {0};
     int status = bcast_domain(&where, domain, NULL);
-    return status ? status : velo_inspect_paths(&where, look, &walk);
+    return status ? status : velo_inspect_paths(&where, look_at_file, &walk);
 }

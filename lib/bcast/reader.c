@@ -41,7 +41,7 @@ hot_inline void tell_writer(const struct velo_bcast_reader *reader)
 /* Claim an entry that is free, or whose process has died. VELO_AGAIN: there is none. The lock is
  * taken first, so that a claimed entry without a lock is a dead one. The lock excludes other
  * processes; seg_acquire() excludes other threads of this process. */
-static int claim(struct velo_bcast_reader *reader, uint32_t generation)
+static int claim_entry(struct velo_bcast_reader *reader, uint32_t generation)
 {
     const struct segment *segment = reader->map.segment;
     const uint64_t mine = entry_pack(ENTRY_CLAIMED, 0, generation);
@@ -76,7 +76,7 @@ static int take_place(struct velo_bcast_reader *reader)
     while (generation == 0)
         if (getrandom(&generation, sizeof generation, 0) != sizeof generation)
             return velo_fail(VELO_ERR_SYSTEM, "no random number for a reader");
-    int status = claim(reader, generation);
+    int status = claim_entry(reader, generation);
     if (status == VELO_AGAIN)
         return velo_fail(VELO_ERR_FULL,
                          "all %u places of the ring are taken; open it with a larger readers_max",
@@ -103,7 +103,7 @@ static int take_place(struct velo_bcast_reader *reader)
     return VELO_OK;
 }
 
-static int join(struct velo_bcast_reader *reader, const struct seg_domain *domain)
+static int join_ring(struct velo_bcast_reader *reader, const struct seg_domain *domain)
 {
     struct bcast_map *map = &reader->map;
     int status = seg_open(domain, map->id, &map->segment);
@@ -125,7 +125,7 @@ static int join_within(struct velo_bcast_reader *reader, const struct seg_domain
 {
     int64_t start_ns = wait_now_ns();
     for (;;) {
-        int status = join(reader, domain);
+        int status = join_ring(reader, domain);
         if (!status_is_absent(status) ||
             (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
             return status;
@@ -187,7 +187,7 @@ int velo_bcast_leave(struct velo_bcast_reader *reader)
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /* The writer was faster by more than the ring holds. Go on with its newest message. */
-static cold_path int overtaken(struct velo_bcast_reader *reader)
+static cold_path int skip_overtaken(struct velo_bcast_reader *reader)
 {
     uint64_t tail = order_read_tail(&reader->map.control->tail);
     if (!reader->map.drops || tail <= reader->next)
@@ -200,7 +200,7 @@ static cold_path int overtaken(struct velo_bcast_reader *reader)
 }
 
 /* Nothing was there. Is that so because nothing will come? */
-static cold_path int nothing(struct velo_bcast_reader *reader, bool asks)
+static cold_path int explain_nothing(struct velo_bcast_reader *reader, bool asks)
 {
     const struct bcast_map *map = &reader->map;
     if (order_read_entry(&map->segment->entries[reader->index]) != reader->entry)
@@ -217,23 +217,23 @@ static cold_path int nothing(struct velo_bcast_reader *reader, bool asks)
     if (order_read_tail(&map->control->tail) > reader->next)
         return order_read_slot(&bcast_slot(map, reader->next)->header) == reader->next + 1
                    ? VELO_OK
-                   : overtaken(reader);
+                   : skip_overtaken(reader);
     return status ? status : VELO_AGAIN;
 }
 
 /* Look at the next message. VELO_OK: it is there; VELO_AGAIN: it is not there. */
-hot_inline int look(struct velo_bcast_reader *reader)
+hot_inline int look_at_slot(struct velo_bcast_reader *reader)
 {
     uint64_t header = order_read_slot(&bcast_slot(&reader->map, reader->next)->header);
     if (likely(header == reader->next + 1))
         return VELO_OK;
     if (unlikely(header > reader->next + 1))
-        return overtaken(reader);
+        return skip_overtaken(reader);
     return VELO_AGAIN;
 }
 
 /* Read what the slot says, once, and check it. */
-hot_inline bool find(const struct velo_bcast_reader *reader, struct found *found)
+hot_inline bool read_slot(const struct velo_bcast_reader *reader, struct found *found)
 {
     const struct bcast_map *map = &reader->map;
     const struct bcast_slot *slot = bcast_slot(map, reader->next);
@@ -264,8 +264,8 @@ hot_inline bool is_whole(const struct velo_bcast_reader *reader, const struct fo
            order_read_overwritten(&map->control->overwritten) <= found->position + map->data_bytes;
 }
 
-hot_inline void fill(const struct velo_bcast_reader *reader, const struct found *found,
-                     const void *data, struct velo_msg *msg)
+hot_inline void fill_message(const struct velo_bcast_reader *reader, const struct found *found,
+                             const void *data, struct velo_msg *msg)
 {
     if (!msg)
         return;
@@ -275,20 +275,20 @@ hot_inline void fill(const struct velo_bcast_reader *reader, const struct found 
     msg_source_tell(&reader->from, msg);
 }
 
-hot_inline void advance(struct velo_bcast_reader *reader)
+hot_inline void advance_reader(struct velo_bcast_reader *reader)
 {
     reader->next++;
     order_publish_read(&reader->place->consumed, reader->next);
     tell_writer(reader);
 }
 
-/* Copy the message that look() has seen, and go on to the next. */
-hot_inline int take(struct velo_bcast_reader *reader, void *buf, size_t cap_bytes,
-                    struct velo_msg *msg)
+/* Copy the message that look_at_slot() has seen, and go on to the next. */
+hot_inline int take_message(struct velo_bcast_reader *reader, void *buf, size_t cap_bytes,
+                            struct velo_msg *msg)
 {
     struct found found;
     bool drops = reader->map.drops;
-    bool is_sane = find(reader, &found);
+    bool is_sane = read_slot(reader, &found);
     VELO_HOOK(HOOK_BCAST_FOUND);
     bool fits = is_sane && found.len_bytes <= cap_bytes;
     if (fits && drops)
@@ -297,13 +297,13 @@ hot_inline int take(struct velo_bcast_reader *reader, void *buf, size_t cap_byte
         copy_out(buf, found.payload, found.len_bytes);
     VELO_HOOK(HOOK_BCAST_COPIED);
     if (drops && unlikely(!is_whole(reader, &found)))
-        return overtaken(reader);
+        return skip_overtaken(reader);
     if (unlikely(!is_sane))
         return VELO_ERR_CORRUPT;
-    fill(reader, &found, buf, msg);
+    fill_message(reader, &found, buf, msg);
     if (unlikely(!fits))
         return VELO_ERR_TOO_BIG;
-    advance(reader);
+    advance_reader(reader);
     return VELO_OK;
 }
 
@@ -316,11 +316,11 @@ static cold_path int sleep_for_message(struct velo_bcast_reader *reader, int64_t
     uint32_t asleep = order_set_asleep(&control->asleep);
     VELO_HOOK(HOOK_BCAST_ASLEEP);
     bcast_barrier(&reader->map);
-    int status = nothing(reader, false);
+    int status = explain_nothing(reader, false);
     if (status != VELO_AGAIN)
         return status;
     bool is_interrupted = wait_sleep(&control->asleep, asleep, sleep_ns);
-    status = nothing(reader, true);
+    status = explain_nothing(reader, true);
     return status == VELO_AGAIN && is_interrupted ? VELO_ERR_INTERRUPTED : status;
 }
 
@@ -330,14 +330,14 @@ static cold_path int spin_for_message(struct velo_bcast_reader *reader, int64_t 
     while (status == VELO_AGAIN && !order_flag(&reader->interrupted) && wait_now_ns() < end_ns)
         for (int i = 0; status == VELO_AGAIN && i < POLLS_PER_CLOCK; i++) {
             order_pause();
-            status = look(reader);
+            status = look_at_slot(reader);
         }
     return status;
 }
 
 /* The spin is as long as pays: half after one in vain, twice after one that was not. A sleep that
  * was shorter than the longest spin says that spinning may pay again. */
-static void learn(struct velo_bcast_reader *reader, int64_t waited_ns, bool slept)
+static void learn_wait(struct velo_bcast_reader *reader, int64_t waited_ns, bool slept)
 {
     if (slept && waited_ns > reader->spin_max_ns)
         reader->spin_ns = reader->spin_ns / 2 >= SPIN_MIN_NS ? reader->spin_ns / 2 : 0;
@@ -349,7 +349,7 @@ static void learn(struct velo_bcast_reader *reader, int64_t waited_ns, bool slep
 
 static cold_path int await_message(struct velo_bcast_reader *reader, int64_t timeout_ns)
 {
-    int status = nothing(reader, false);
+    int status = explain_nothing(reader, false);
     if (status != VELO_AGAIN || timeout_ns == 0)
         return status == VELO_AGAIN ? VELO_TIMEOUT : status;
     int64_t start_ns = wait_now_ns();
@@ -367,7 +367,7 @@ static cold_path int await_message(struct velo_bcast_reader *reader, int64_t tim
     }
     if (status == VELO_ERR_INTERRUPTED) /* By a handler, which may have asked for it, too. */
         order_set_flag(&reader->interrupted, 0);
-    learn(reader, wait_now_ns() - start_ns, slept);
+    learn_wait(reader, wait_now_ns() - start_ns, slept);
     return status;
 }
 
@@ -391,10 +391,10 @@ int velo_bcast_try_recv(struct velo_bcast_reader *reader, void *buf, size_t cap_
         return VELO_ERR_ARG;
     if (unlikely(reader->held))
         return VELO_ERR_STATE;
-    int status = look(reader);
+    int status = look_at_slot(reader);
     if (unlikely(status == VELO_AGAIN))
-        status = nothing(reader, false);
-    return status == VELO_OK ? take(reader, buf, cap_bytes, msg) : status;
+        status = explain_nothing(reader, false);
+    return status == VELO_OK ? take_message(reader, buf, cap_bytes, msg) : status;
 }
 
 int velo_bcast_recv(struct velo_bcast_reader *reader, void *buf, size_t cap_bytes,
@@ -405,20 +405,20 @@ int velo_bcast_recv(struct velo_bcast_reader *reader, void *buf, size_t cap_byte
         return VELO_ERR_ARG;
     if (unlikely(reader->held))
         return VELO_ERR_STATE;
-    int status = look(reader);
+    int status = look_at_slot(reader);
     if (unlikely(status == VELO_AGAIN))
         status = await_message(reader, timeout_ns);
-    return status == VELO_OK ? take(reader, buf, cap_bytes, msg) : status;
+    return status == VELO_OK ? take_message(reader, buf, cap_bytes, msg) : status;
 }
 
-/* Hold the message that look() has seen. */
-hot_inline int hold(struct velo_bcast_reader *reader, struct velo_msg *msg)
+/* Hold the message that look_at_slot() has seen. */
+hot_inline int hold_message(struct velo_bcast_reader *reader, struct velo_msg *msg)
 {
     struct found found;
-    if (unlikely(!find(reader, &found)))
+    if (unlikely(!read_slot(reader, &found)))
         return VELO_ERR_CORRUPT;
     reader->held = true;
-    fill(reader, &found, found.payload, msg);
+    fill_message(reader, &found, found.payload, msg);
     return VELO_OK;
 }
 
@@ -429,10 +429,10 @@ int velo_bcast_try_peek(struct velo_bcast_reader *reader, struct velo_msg *msg)
         return VELO_ERR_ARG;
     if (unlikely(reader->held || reader->map.drops))
         return VELO_ERR_STATE;
-    int status = look(reader);
+    int status = look_at_slot(reader);
     if (unlikely(status == VELO_AGAIN))
-        status = nothing(reader, false);
-    return status == VELO_OK ? hold(reader, msg) : status;
+        status = explain_nothing(reader, false);
+    return status == VELO_OK ? hold_message(reader, msg) : status;
 }
 
 int velo_bcast_peek(struct velo_bcast_reader *reader, struct velo_msg *msg, int64_t timeout_ns)
@@ -442,10 +442,10 @@ int velo_bcast_peek(struct velo_bcast_reader *reader, struct velo_msg *msg, int6
         return VELO_ERR_ARG;
     if (unlikely(reader->held || reader->map.drops))
         return VELO_ERR_STATE;
-    int status = look(reader);
+    int status = look_at_slot(reader);
     if (unlikely(status == VELO_AGAIN))
         status = await_message(reader, timeout_ns);
-    return status == VELO_OK ? hold(reader, msg) : status;
+    return status == VELO_OK ? hold_message(reader, msg) : status;
 }
 
 int velo_bcast_release(struct velo_bcast_reader *reader)
@@ -456,7 +456,7 @@ int velo_bcast_release(struct velo_bcast_reader *reader)
     if (unlikely(!reader->held))
         return VELO_ERR_STATE;
     reader->held = false;
-    advance(reader);
+    advance_reader(reader);
     return VELO_OK;
 }
 

@@ -43,7 +43,7 @@ hot_inline bool has_room(const struct velo_bcast *bcast, uint64_t end)
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /* Its count is one that no correct reader has: do not wait for it any more. */
-static cold_path void refuse(const struct velo_bcast *bcast, uint32_t index, uint64_t entry)
+static cold_path void refuse_reader(const struct velo_bcast *bcast, uint32_t index, uint64_t entry)
 {
     (void)order_claim_entry(
         &bcast->map.segment->entries[index], entry,
@@ -51,7 +51,7 @@ static cold_path void refuse(const struct velo_bcast *bcast, uint32_t index, uin
 }
 
 /* Learn from the readers' counts how much room there is. */
-static cold_path void refresh(struct velo_bcast *bcast)
+static cold_path void refresh_room(struct velo_bcast *bcast)
 {
     const struct bcast_map *map = &bcast->map;
     uint64_t least = bcast->next;
@@ -62,7 +62,7 @@ static cold_path void refresh(struct velo_bcast *bcast)
             continue;
         uint64_t consumed = order_read_read(&map->control->places[i].consumed);
         if (consumed > bcast->next) {
-            refuse(bcast, i, entry);
+            refuse_reader(bcast, i, entry);
         } else if (consumed < least) {
             least = consumed;
             bcast->slowest = i;
@@ -92,7 +92,7 @@ static bool drop_if_dead(const struct velo_bcast *bcast, uint32_t index, uint64_
 static cold_path int find_room(struct velo_bcast *bcast, size_t len_bytes)
 {
     for (;;) {
-        refresh(bcast);
+        refresh_room(bcast);
         if (has_room(bcast, room_of(bcast, len_bytes).end))
             return VELO_OK;
         int64_t now_ns = wait_now_ns();
@@ -110,7 +110,7 @@ static cold_path int spin_for_room(struct velo_bcast *bcast, size_t len_bytes, i
     while (!order_flag(&bcast->interrupted) && wait_now_ns() < end_ns) {
         for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
             order_pause();
-            refresh(bcast);
+            refresh_room(bcast);
             if (has_room(bcast, room_of(bcast, len_bytes).end))
                 return VELO_OK;
         }
@@ -184,7 +184,7 @@ hot_inline int make_room(struct velo_bcast *bcast, size_t len_bytes)
 }
 
 /* Readers of a dropping ring may be copying what lies there. */
-hot_inline void begin(struct velo_bcast *bcast, const struct room *room)
+hot_inline void begin_overwrite(struct velo_bcast *bcast, const struct room *room)
 {
     if (!bcast->map.drops)
         return;
@@ -195,8 +195,8 @@ hot_inline void begin(struct velo_bcast *bcast, const struct room *room)
     VELO_HOOK(HOOK_BCAST_BEGUN);
 }
 
-hot_inline void publish(struct velo_bcast *bcast, const struct room *room, size_t len_bytes,
-                        uint8_t tag)
+hot_inline void publish_slot(struct velo_bcast *bcast, const struct room *room, size_t len_bytes,
+                             uint8_t tag)
 {
     const struct bcast_map *map = &bcast->map;
     uint64_t about = len_bytes | (uint64_t)tag << BCAST_ABOUT_TAG_LSB;
@@ -222,12 +222,12 @@ hot_inline void publish(struct velo_bcast *bcast, const struct room *room, size_
 hot_inline void send_now(struct velo_bcast *bcast, const void *buf, size_t len_bytes, uint8_t tag)
 {
     struct room room = room_of(bcast, len_bytes);
-    begin(bcast, &room);
+    begin_overwrite(bcast, &room);
     if (bcast->map.drops)
         order_copy_racing_in(room.payload, buf, len_bytes);
     else
         copy_in(room.payload, buf, len_bytes);
-    publish(bcast, &room, len_bytes, tag);
+    publish_slot(bcast, &room, len_bytes, tag);
 }
 
 int velo_bcast_try_send(struct velo_bcast *bcast, const void *buf, size_t len_bytes, uint8_t tag)
@@ -258,7 +258,7 @@ int velo_bcast_send(struct velo_bcast *bcast, const void *buf, size_t len_bytes,
 hot_inline void reserve_now(struct velo_bcast *bcast, size_t len_bytes, void **buf)
 {
     struct room room = room_of(bcast, len_bytes);
-    begin(bcast, &room);
+    begin_overwrite(bcast, &room);
     bcast->reserved = true;
     bcast->reserved_bytes = len_bytes;
     *buf = room.payload;
@@ -302,7 +302,7 @@ int velo_bcast_commit(struct velo_bcast *bcast, size_t len_bytes, uint8_t tag)
     if (room.is_long)
         room.end = room.position + (len_bytes + SEG_ALIGN - 1) / SEG_ALIGN * SEG_ALIGN;
     bcast->reserved = false;
-    publish(bcast, &room, len_bytes, tag);
+    publish_slot(bcast, &room, len_bytes, tag);
     return VELO_OK;
 }
 

@@ -52,7 +52,7 @@ static void set_defaults(struct velo_dimmnet_board_attr *attr)
         attr->patience_ns = PATIENCE_NS_DEFAULT;
 }
 
-static int check(const struct velo_dimmnet_board_attr *attr)
+static int check_attr(const struct velo_dimmnet_board_attr *attr)
 {
     if (attr->processes > VELO_DIMMNET_PROCESSES_MAX)
         return velo_fail(VELO_ERR_ARG, "processes is %u; give 1 to %u", attr->processes,
@@ -95,7 +95,7 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
     if (status)
         return status;
     set_defaults(&attr);
-    status = check(&attr);
+    status = check_attr(&attr);
     if (status == VELO_OK)
         status = dimmnet_domain(&domain, attr.domain, attr.group, attr.lid);
     if (status)

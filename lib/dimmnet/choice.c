@@ -34,7 +34,7 @@ static void plugin_path(char *path, size_t path_bytes, const char *name)
                    slash ? info.dli_fname : ".", name);
 }
 
-static void choose(void)
+static void choose_engine(void)
 {
     char path[PATH_MAX];
     const char *name = getenv("VELO_DIMMNET");
@@ -65,7 +65,7 @@ static void choose(void)
 
 const struct dimmnet_engine *dimmnet_engine(void)
 {
-    (void)pthread_once(&once, choose);
+    (void)pthread_once(&once, choose_engine);
     if (!chosen)
         (void)velo_fail(VELO_ERR_ARG, "%s", why);
     return chosen;

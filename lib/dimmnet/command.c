@@ -70,7 +70,7 @@ int velo_dimmnet_header(const struct velo_dimmnet *context,
 }
 
 /* Hand over a word that starts something. */
-hot_inline int start(struct velo_dimmnet *context, unsigned word, uint64_t value)
+hot_inline int start_word(struct velo_dimmnet *context, unsigned word, uint64_t value)
 {
     int status = dimmnet_write(context, word, value);
     context->issued += status == VELO_OK;
@@ -88,8 +88,9 @@ int velo_dimmnet_botf(struct velo_dimmnet *context, unsigned window, uint32_t fi
                          "context is NULL, or %u words from word %u of window %u are no packet; "
                          "give 2 to 64 - first_word, of window 0 or 1",
                          len_words, first_word, window);
-    return start(context, VELO_DIMMNET_REGISTER_BOTF,
-                 velo_dimmnet_botf_pack((uint8_t)window, (uint8_t)first_word, (uint8_t)len_words));
+    return start_word(
+        context, VELO_DIMMNET_REGISTER_BOTF,
+        velo_dimmnet_botf_pack((uint8_t)window, (uint8_t)first_word, (uint8_t)len_words));
 }
 
 static cold_path int bad_send(const struct velo_dimmnet *context,
@@ -126,7 +127,8 @@ int velo_dimmnet_send(struct velo_dimmnet *context, const struct velo_dimmnet_ta
         window[1] = header_1(target, target->word + at);
         memcpy(window + VELO_DIMMNET_HEADER_WORDS, (const char *)words + at * sizeof *window,
                now * sizeof *window);
-        status = start(context, VELO_DIMMNET_REGISTER_BOTF,
+        status =
+            start_word(context, VELO_DIMMNET_REGISTER_BOTF,
                        velo_dimmnet_botf_pack(0, 0, (uint8_t)(VELO_DIMMNET_HEADER_WORDS + now)));
         at += now;
     }
@@ -156,7 +158,8 @@ int velo_dimmnet_aotf(struct velo_dimmnet *context, unsigned slot, uint64_t word
     if (unlikely(!context || slot >= VELO_DIMMNET_AOTF_HEADERS))
         return velo_fail(VELO_ERR_ARG, "context is NULL, or slot is %u; give 0 to %u", slot,
                          VELO_DIMMNET_AOTF_HEADERS - 1);
-    return start(context, VELO_DIMMNET_REGISTER_AOTF + slot * VELO_DIMMNET_AOTF_STEP_WORDS, word);
+    return start_word(context, VELO_DIMMNET_REGISTER_AOTF + slot * VELO_DIMMNET_AOTF_STEP_WORDS,
+                      word);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -246,8 +249,8 @@ hot_inline int check_windows(uint32_t word, uint32_t len_words, uint32_t window_
                      len_words, word, window_words);
 }
 
-hot_inline int issue(struct velo_dimmnet *context, unsigned op,
-                     const struct velo_dimmnet_transfer *transfer, uint64_t entry)
+hot_inline int issue_command(struct velo_dimmnet *context, unsigned op,
+                             const struct velo_dimmnet_transfer *transfer, uint64_t entry)
 {
     bool is_remote = op == VELO_DIMMNET_OP_PUT || op == VELO_DIMMNET_OP_GET;
     int status = set_pattern(context, 0, &transfer->local);
@@ -264,8 +267,8 @@ hot_inline int issue(struct velo_dimmnet *context, unsigned op,
     status = dimmnet_write(context, VELO_DIMMNET_REGISTER_COMMAND_0, word_0);
     if (status)
         return status;
-    return start(context, VELO_DIMMNET_REGISTER_COMMAND_1,
-                 velo_dimmnet_command_word1_pack(transfer->local_word, transfer->remote_word));
+    return start_word(context, VELO_DIMMNET_REGISTER_COMMAND_1,
+                      velo_dimmnet_command_word1_pack(transfer->local_word, transfer->remote_word));
 }
 
 /* Packets of a command begin with a whole element at both ends (spec/dimmnet.toml). */
@@ -314,7 +317,7 @@ int velo_dimmnet_put(struct velo_dimmnet *context, const struct velo_dimmnet_tra
                                          "VELO_DIMMNET_SODIMM");
     if (status == VELO_OK)
         status = dimmnet_pid(context, transfer->pid, &entry);
-    return status ? status : issue(context, VELO_DIMMNET_OP_PUT, transfer, entry);
+    return status ? status : issue_command(context, VELO_DIMMNET_OP_PUT, transfer, entry);
 }
 
 int velo_dimmnet_get(struct velo_dimmnet *context, const struct velo_dimmnet_transfer *transfer)
@@ -335,7 +338,7 @@ int velo_dimmnet_get(struct velo_dimmnet *context, const struct velo_dimmnet_tra
                            transfer->remote_memory);
     if (status == VELO_OK)
         status = dimmnet_pid(context, transfer->pid, &entry);
-    return status ? status : issue(context, VELO_DIMMNET_OP_GET, transfer, entry);
+    return status ? status : issue_command(context, VELO_DIMMNET_OP_GET, transfer, entry);
 }
 
 int velo_dimmnet_load(struct velo_dimmnet *context, const struct velo_dimmnet_transfer *transfer)
@@ -344,7 +347,7 @@ int velo_dimmnet_load(struct velo_dimmnet *context, const struct velo_dimmnet_tr
     int status = check_transfer(context, transfer);
     if (status == VELO_OK)
         status = check_windows(transfer->remote_word, transfer->len_words, DIMMNET_PREFETCH_WORDS);
-    return status ? status : issue(context, VELO_DIMMNET_OP_LOAD, transfer, 0);
+    return status ? status : issue_command(context, VELO_DIMMNET_OP_LOAD, transfer, 0);
 }
 
 int velo_dimmnet_store(struct velo_dimmnet *context, const struct velo_dimmnet_transfer *transfer)
@@ -353,5 +356,5 @@ int velo_dimmnet_store(struct velo_dimmnet *context, const struct velo_dimmnet_t
     int status = check_transfer(context, transfer);
     if (status == VELO_OK)
         status = check_windows(transfer->remote_word, transfer->len_words, DIMMNET_WRITE_WORDS);
-    return status ? status : issue(context, VELO_DIMMNET_OP_STORE, transfer, 0);
+    return status ? status : issue_command(context, VELO_DIMMNET_OP_STORE, transfer, 0);
 }

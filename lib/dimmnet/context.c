@@ -205,7 +205,7 @@ hot_inline bool is_there(struct velo_dimmnet *context)
     return context->taken != context->written;
 }
 
-hot_inline void take(struct velo_dimmnet *context, struct velo_dimmnet_status *status)
+hot_inline void take_status(struct velo_dimmnet *context, struct velo_dimmnet_status *status)
 {
     const uint64_t *entry = context->slot->llcm + VELO_DIMMNET_STATUS_LLCM_WORD +
                             context->taken % VELO_DIMMNET_STATUS_ENTRIES;
@@ -230,7 +230,7 @@ int velo_dimmnet_poll(struct velo_dimmnet *context, struct velo_dimmnet_status *
         return VELO_ERR_ARG;
     if (!is_there(context))
         return VELO_AGAIN;
-    take(context, status);
+    take_status(context, status);
     return VELO_OK;
 }
 
@@ -270,7 +270,7 @@ int velo_dimmnet_wait(struct velo_dimmnet *context, struct velo_dimmnet_status *
         if (waited)
             return waited;
     }
-    take(context, status);
+    take_status(context, status);
     return VELO_OK;
 }
 

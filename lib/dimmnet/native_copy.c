@@ -125,7 +125,7 @@ static uint64_t *next_run(const struct walk *walk, uint32_t left_words, uint32_t
     return element ? element + walk->inside : NULL;
 }
 
-static void advance(struct walk *walk, uint32_t words)
+static void advance_walk(struct walk *walk, uint32_t words)
 {
     walk->inside += words;
     if (walk->words->access != VELO_DIMMNET_ACCESS_CONTIGUOUS &&
@@ -148,8 +148,8 @@ static void copy_runs(const struct native_words *to, const struct native_words *
         uint32_t words = to_words < from_words ? to_words : from_words;
         if (likely(into && out))
             copy_words(into, out, words);
-        advance(&target, words);
-        advance(&source, words);
+        advance_walk(&target, words);
+        advance_walk(&source, words);
         len_words -= words;
     }
 }

@@ -36,7 +36,7 @@ static size_t map_bytes(uint32_t processes, uint64_t sodimm_words)
            (processes * (size_t)NATIVE_MEMORY_WORDS + sodimm_words) * sizeof(uint64_t);
 }
 
-static struct native_map **list(void)
+static struct native_map **list_of_maps(void)
 {
     if (maps_pid != getpid()) {
         maps = NULL;
@@ -59,7 +59,7 @@ static int map_tail(struct native_map *map)
     return VELO_OK;
 }
 
-static void drop(struct native_map *map)
+static void drop_map(struct native_map *map)
 {
     if (map->control)
         munmap(map->control, map->map_bytes);
@@ -69,10 +69,10 @@ static void drop(struct native_map *map)
 }
 
 /* From here on this process finds the map when it opens the board. */
-static void keep(struct native_map *map)
+static void keep_map(struct native_map *map)
 {
     seg_acquire();
-    map->next = *list();
+    map->next = *list_of_maps();
     maps = map;
     seg_release();
 }
@@ -82,20 +82,20 @@ void native_map_put(struct native_map *map)
     seg_acquire();
     bool is_last = --map->refs == 0;
     if (is_last)
-        for (struct native_map **link = list(); *link; link = &(*link)->next)
+        for (struct native_map **link = list_of_maps(); *link; link = &(*link)->next)
             if (*link == map) {
                 *link = map->next;
                 break;
             }
     seg_release();
     if (is_last)
-        drop(map);
+        drop_map(map);
 }
 
 static struct native_map *find_map(const struct segment *segment)
 {
     seg_acquire();
-    struct native_map *map = *list();
+    struct native_map *map = *list_of_maps();
     while (map && map->segment != segment)
         map = map->next;
     if (map)
@@ -156,7 +156,7 @@ int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t pr
             seg_retire(map->segment);
     }
     if (status) {
-        drop(map);
+        drop_map(map);
         return status;
     }
     map->refs = 1;
@@ -166,7 +166,7 @@ int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t pr
 
 void native_map_show(struct native_map *map)
 {
-    keep(map);
+    keep_map(map);
     order_publish_entry(&map->control->magic, NATIVE_MAGIC);
 }
 
@@ -225,12 +225,12 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
     if (status == VELO_OK)
         status = map_tail(map);
     if (status) {
-        drop(map);
+        drop_map(map);
         return status;
     }
     (void)order_read_entry(&map->control->magic); /* Acquire: all set before it is seen. */
     map->refs = 1;
-    keep(map);
+    keep_map(map);
     *out = map;
     return VELO_OK;
 }

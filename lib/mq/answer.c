@@ -33,7 +33,7 @@ static int send_answer(const struct transfer *op)
 }
 
 /* Send a receive's CTS or FIN now, or when there is room. True: it was a FIN and has been sent. */
-static bool answer(struct transfer *op)
+static bool answer_sender(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
     int status = peer->answers.first ? VELO_AGAIN : send_answer(op);
@@ -56,13 +56,13 @@ bool mq_answer_fin(struct transfer *op)
     if (unlikely(status))
         return true; /* The message is here, and its sender does not wait for the FIN any more. */
     op->kind = MQ_WIRE_FIN;
-    return answer(op);
+    return answer_sender(op);
 }
 
 void mq_answer_cts(struct transfer *op)
 {
     op->kind = MQ_WIRE_CTS;
-    (void)answer(op);
+    (void)answer_sender(op);
 }
 
 void mq_answer_copy_instead(struct transfer *op)

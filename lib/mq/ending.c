@@ -6,7 +6,7 @@
 #include "posted.h"
 
 /* Take a request that has an id out of the list in which it waits. */
-static void withdraw(struct transfer *op)
+static void withdraw_request(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
     switch (op->state) {
@@ -37,7 +37,7 @@ static void end_named(struct velo_mq_peer *peer, int status)
         struct transfer *op = mq->ids.slots[i].op;
         if (!op || op->peer != peer)
             continue;
-        withdraw(op);
+        withdraw_request(op);
         /* Once a request has ids on both sides, the other side waits for it. */
         if (peer->extra && op->remote_id)
             mq_answer_refuse(peer, op->remote_id);
@@ -241,7 +241,7 @@ static bool is_in_use(const struct velo_mq_peer *peer)
 
 /* Forget the generations that nobody needs. Else there would be more and more of them while peers
  * come and go. */
-static void forget(struct velo_mq *mq)
+static void forget_peers(struct velo_mq *mq)
 {
     struct velo_mq_peer **link = &mq->peers;
     while (*link) {
@@ -267,5 +267,5 @@ void mq_peer_check(struct velo_mq *mq)
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
         if (!peer->gone && is_waited_for(peer))
             ask_peer(peer);
-    forget(mq);
+    forget_peers(mq);
 }

@@ -48,7 +48,7 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
     return true;
 }
 
-static int fetch(struct transfer *op, size_t len_bytes)
+static int fetch_payload(struct transfer *op, size_t len_bytes)
 {
     char *to = op->buf + op->offset_bytes;
     struct velo_exposed from = {.key = op->key, .address = op->address + op->offset_bytes};
@@ -67,7 +67,7 @@ static int get_piece(struct transfer *op)
         uint64_t left_bytes = op->end_bytes - op->offset_bytes;
         uint64_t most_bytes = mq_offer_is_carried(op->peer) ? CARRIED_PIECE_BYTES : GET_PIECE_BYTES;
         uint64_t len_bytes = left_bytes < most_bytes ? left_bytes : most_bytes;
-        int status = fetch(op, len_bytes);
+        int status = fetch_payload(op, len_bytes);
         if (status)
             return status;
         op->piece_bytes = (uint32_t)len_bytes;

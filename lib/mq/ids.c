@@ -17,7 +17,7 @@ bool mq_ids_open(struct ids *ids)
     return true;
 }
 
-static bool grow(struct ids *ids)
+static bool grow_ids(struct ids *ids)
 {
     uint32_t len = ids->len ? ids->len * 2 : LEN_FIRST;
     if (len > LEN_MAX)
@@ -36,7 +36,7 @@ static bool grow(struct ids *ids)
 
 uint64_t mq_ids_take(struct ids *ids, struct transfer *op)
 {
-    if ((ids->len == 0 || ids->first_free == NONE) && !grow(ids))
+    if ((ids->len == 0 || ids->first_free == NONE) && !grow_ids(ids))
         return 0;
     uint32_t index = ids->first_free;
     struct id_slot *slot = &ids->slots[index];

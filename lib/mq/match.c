@@ -25,7 +25,7 @@ bool mq_table_open(struct match_table *table)
 
 void mq_table_close(struct match_table *table) { free(table->lists); }
 
-static void grow(struct match_table *table)
+static void grow_table(struct match_table *table)
 {
     struct list *lists = new_lists(table_len(table) * 2);
     if (!lists)
@@ -46,7 +46,7 @@ static void grow(struct match_table *table)
 void mq_table_make_room(struct match_table *table)
 {
     if (table->shift > 64 - LISTS_LOG2_MAX)
-        grow(table);
+        grow_table(table);
     /* Without memory, or at its largest, the table stays as it is until it is twice as full. */
     table->count_max = table->count < table_len(table)  ? (uint32_t)table_len(table)
                        : table->count <= UINT32_MAX / 2 ? table->count * 2

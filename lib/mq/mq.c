@@ -84,7 +84,7 @@ static uint64_t limit_default(uint64_t bound_bytes)
 }
 
 /* Fill in the settings: those of the caller, then of the environment, then the defaults. */
-static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
+static int fill_settings(struct velo_mq *mq, const struct velo_mq_attr *attr)
 {
     uint64_t eager_bytes = attr->eager_bytes;
     mq->get_bytes = attr->get_bytes;
@@ -181,7 +181,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     list_init(&mq->active);
     list_init(&mq->deferred);
     list_init(&mq->gets);
-    status = configure(mq, &ours);
+    status = fill_settings(mq, &ours);
     if (status == VELO_OK && !mq_ids_open(&mq->ids))
         status = velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
     for (int s = 0; s < VELO_MQ_SPACES && status == VELO_OK; s++)
@@ -195,7 +195,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
 }
 
 /* Drop a message that will not be received. Its sender may wait for an answer. */
-static void drop(struct velo_mq *mq, struct velo_mq_message *message)
+static void drop_message(struct velo_mq *mq, struct velo_mq_message *message)
 {
     if (message->kind != MQ_WIRE_EAGER)
         mq_answer_refuse(message->peer, message->sender_id);
@@ -210,13 +210,13 @@ static void drop_all(struct velo_mq *mq)
         while (*first) {
             struct velo_mq_message *message = member_of(*first, struct velo_mq_message, arrival);
             mq_recv_unlink_kept(mq, message);
-            drop(mq, message);
+            drop_message(mq, message);
         }
     }
     while (mq->probed.first) {
         struct link *link = mq->probed.first;
         list_remove(&mq->probed, link);
-        drop(mq, member_of(link, struct velo_mq_message, arrival));
+        drop_message(mq, member_of(link, struct velo_mq_message, arrival));
     }
 }
 
@@ -262,7 +262,7 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters, size
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Look after peers now and then. Returns the time. */
-static int64_t check(struct velo_mq *mq)
+static int64_t check_peers(struct velo_mq *mq)
 {
     int64_t time_ns = wait_now_ns();
     if (time_ns - mq->checked_ns >= CHECK_INTERVAL_NS) {
@@ -273,7 +273,7 @@ static int64_t check(struct velo_mq *mq)
 }
 
 /* Do all work but receiving. `is_dry`: there was nothing to receive. */
-static int work(struct velo_mq *mq, bool is_dry)
+static int do_other_work(struct velo_mq *mq, bool is_dry)
 {
     int events = 0;
     /* All messages of a peer that is gone, even those pushed back, come before its end. */
@@ -296,7 +296,7 @@ static int work(struct velo_mq *mq, bool is_dry)
 /* The rest of the work, after receiving. A tail call: so the way without it keeps no count. */
 static __attribute__((noinline)) int work_after(struct velo_mq *mq, int events)
 {
-    return events + work(mq, events == 0);
+    return events + do_other_work(mq, events == 0);
 }
 
 int velo_mq_progress(struct velo_mq *mq)
@@ -310,7 +310,7 @@ int velo_mq_progress(struct velo_mq *mq)
     if (events == 0) {
         mq->burst = 0;
         if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0))
-            (void)check(mq);
+            (void)check_peers(mq);
     }
     return unlikely(mq->work) ? work_after(mq, events) : events;
 }
@@ -319,7 +319,7 @@ int velo_mq_progress(struct velo_mq *mq)
 
 /* Nothing moves: our work waits for others. The longer this lasts, the more we leave them the core.
  */
-static int stall(struct velo_mq *mq)
+static int wait_stalled(struct velo_mq *mq)
 {
     struct velo_msg msg;
     int status = VELO_OK;
@@ -330,14 +330,14 @@ static int stall(struct velo_mq *mq)
     else if ((status = velo_peek(mq->port, &msg, STALL_NAP_NS)) == VELO_OK)
         (void)mq_recv_burst(mq, &msg);
     if (mq->stalls % POLLS_PER_CLOCK == 0)
-        (void)check(mq);
+        (void)check_peers(mq);
     return status == VELO_ERR_INTERRUPTED ? status : VELO_OK;
 }
 
 static __attribute__((noinline)) int work_once(struct velo_mq *mq)
 {
     if (velo_mq_progress(mq) == 0)
-        return stall(mq);
+        return wait_stalled(mq);
     mq->stalls = 0;
     return VELO_OK;
 }
@@ -378,7 +378,7 @@ int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t ti
         bool is_quick = status == VELO_OK && mq->stalls < STALLS_SPINNING;
         if (likely(is_quick) && round % ROUNDS_PER_CLOCK != 0 && timeout_ns != 0)
             continue;
-        int64_t time_ns = check(mq);
+        int64_t time_ns = check_peers(mq);
         left_ns = timeout_ns > 0 ? timeout_ns - (time_ns - start_ns) : 0;
         if (timeout_ns >= 0 && left_ns <= 0)
             return request->status == VELO_AGAIN ? VELO_TIMEOUT : request->status;
@@ -395,7 +395,7 @@ int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns)
         int status = wait_once(mq, slice_ns);
         if (status == VELO_OK || status == VELO_ERR_INTERRUPTED)
             return status;
-        (void)check(mq);
+        (void)check_peers(mq);
         if (mq->work)
             return VELO_OK;
         if (timeout_ns >= 0 && (left_ns -= slice_ns) <= 0)
@@ -407,6 +407,6 @@ int velo_mq_arm(struct velo_mq *mq)
 {
     if (!mq)
         return velo_fail(VELO_ERR_ARG, "mq is NULL");
-    (void)check(mq);
+    (void)check_peers(mq);
     return mq->work ? VELO_AGAIN : velo_port_arm(mq->port);
 }

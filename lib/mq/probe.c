@@ -38,7 +38,7 @@ static int look_for(struct velo_mq *mq, uint8_t space, velo_id_t source, uint64_
     return *message ? VELO_OK : VELO_AGAIN;
 }
 
-static void describe(const struct velo_mq_message *message, struct velo_mq_info *info)
+static void describe_message(const struct velo_mq_message *message, struct velo_mq_info *info)
 {
     if (!info)
         return;
@@ -55,7 +55,7 @@ int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint
     struct velo_mq_message *message;
     int status = look_for(mq, 0, source, match, ignore, &message);
     if (status == VELO_OK)
-        describe(message, info);
+        describe_message(message, info);
     return status;
 }
 
@@ -78,7 +78,7 @@ int velo_mq_try_probe_in(struct velo_mq *mq, uint32_t space, velo_id_t source, u
         *out = message;
     if (status)
         return status;
-    describe(message, &found->info);
+    describe_message(message, &found->info);
     found->flags = message->has_cookie ? VELO_MQ_COOKIE : 0;
     found->cookie = message->cookie;
     if (out)
@@ -96,7 +96,7 @@ int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uin
     int status = look_for(mq, 0, source, match, ignore, &message);
     if (status)
         return status;
-    describe(message, info);
+    describe_message(message, info);
     take_out(mq, message);
     *out = message;
     return VELO_OK;

@@ -56,7 +56,8 @@ void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message)
 }
 
 /* Leave the held message in its ring, and take nothing more from its connection. */
-static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct arrival *arrival)
+static void defer_message(struct velo_mq *mq, struct velo_mq_peer *peer,
+                          const struct arrival *arrival)
 {
     mq->counters.deferred++;
     (void)velo_defer(mq->port);
@@ -113,14 +114,14 @@ static void tell_probe(struct velo_mq *mq, const struct arrival *arrival)
         mq->probed_for = NULL;
 }
 
-static void keep(struct velo_mq *mq, const struct arrival *arrival)
+static void keep_message(struct velo_mq *mq, const struct arrival *arrival)
 {
     struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source, arrival->generation);
     struct velo_mq_message *message = NULL;
     if (likely(peer) && may_keep(mq, peer, arrival->len_bytes))
         message = mq_pool_get(&mq->pool, arrival->len_bytes, &peer->unexpected_bytes);
     if (unlikely(!message)) {
-        defer(mq, peer, arrival);
+        defer_message(mq, peer, arrival);
         return;
     }
     message->entry.match = arrival->match;
@@ -238,7 +239,7 @@ void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_messag
         complete(request_of(op), op->outcome);
 }
 
-hot_inline void post(struct velo_mq *mq, struct space *space, struct transfer *op)
+hot_inline void post_receive(struct velo_mq *mq, struct space *space, struct transfer *op)
 {
     op->sequence = ++mq->sequence;
     posted_add(space, op);
@@ -251,9 +252,9 @@ static void post_first(struct velo_mq *mq, struct space *space, struct transfer 
     mq_posted_add_slow(space, op, true);
 }
 
-hot_inline struct transfer *describe(uint8_t space, velo_id_t source, uint64_t match,
-                                     uint64_t ignore, void *buf, size_t cap_bytes,
-                                     struct velo_mq_request *request)
+hot_inline struct transfer *describe_receive(uint8_t space, velo_id_t source, uint64_t match,
+                                             uint64_t ignore, void *buf, size_t cap_bytes,
+                                             struct velo_mq_request *request)
 {
     struct transfer *op = op_of(request);
     request->status = VELO_AGAIN;
@@ -277,7 +278,7 @@ static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t spac
 {
     if (mq->before_post & BEFORE_CLOSING)
         return velo_fail(VELO_ERR_STATE, "the queues are being closed");
-    struct transfer *op = describe(space, source, match, ignore, buf, cap_bytes, request);
+    struct transfer *op = describe_receive(space, source, match, ignore, buf, cap_bytes, request);
     struct velo_mq_message *message = mq_recv_find_kept(mq, space, source, match, ignore);
     if (message) {
         mq_recv_unlink_kept(mq, message);
@@ -289,7 +290,7 @@ static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t spac
     if (is_first)
         post_first(mq, &mq->spaces[space], op);
     else
-        post(mq, &mq->spaces[space], op);
+        post_receive(mq, &mq->spaces[space], op);
     return VELO_OK;
 }
 
@@ -300,7 +301,8 @@ int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t
         return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
     if (unlikely(mq->before_post))
         return irecv_slow(mq, 0, source, match, ignore, buf, cap_bytes, false, request);
-    post(mq, &mq->spaces[0], describe(0, source, match, ignore, buf, cap_bytes, request));
+    post_receive(mq, &mq->spaces[0],
+                 describe_receive(0, source, match, ignore, buf, cap_bytes, request));
     return VELO_OK;
 }
 
@@ -318,8 +320,8 @@ int velo_mq_irecv_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint6
     if (unlikely(mq->before_post || flags))
         return irecv_slow(mq, (uint8_t)space, source, match, ignore, buf, cap_bytes, flags != 0,
                           request);
-    post(mq, &mq->spaces[space],
-         describe((uint8_t)space, source, match, ignore, buf, cap_bytes, request));
+    post_receive(mq, &mq->spaces[space],
+                 describe_receive((uint8_t)space, source, match, ignore, buf, cap_bytes, request));
     return VELO_OK;
 }
 
@@ -399,7 +401,8 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
     }
 }
 
-static bool parse(const struct velo_mq *mq, const struct velo_msg *msg, struct arrival *arrival)
+static bool parse_message(const struct velo_mq *mq, const struct velo_msg *msg,
+                          struct arrival *arrival)
 {
     return parse_kind(mq, msg, arrival) &&
            (!(msg->tag & MQ_WIRE_COOKIE) || arrival->has_cookie || parse_cookie(msg, arrival)) &&
@@ -418,7 +421,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
     case MQ_WIRE_SYNC:
     case MQ_WIRE_RTS:
         is_matched = true;
-        is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse(mq, msg, &arrival);
+        is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse_message(mq, msg, &arrival);
         break;
     case MQ_WIRE_CTS:
         is_sane = msg->tag == MQ_WIRE_CTS && mq_rendezvous_on_cts(mq, msg);
@@ -441,7 +444,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         return;
     struct transfer *op = posted_match(&mq->spaces[arrival.space], arrival.match, arrival.source);
     if (!op) {
-        keep(mq, &arrival);
+        keep_message(mq, &arrival);
         return;
     }
     bool is_done = mq_recv_start(mq, op, &arrival);
@@ -451,7 +454,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
 }
 
 /* Take the message that is held. */
-hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
+hot_inline void take_message(struct velo_mq *mq, const struct velo_msg *msg)
 {
     uint64_t match;
     size_t total_bytes = msg->len_bytes;
@@ -479,7 +482,7 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
     complete(request, likely(len_bytes == total_bytes) ? VELO_OK : VELO_ERR_TOO_BIG);
 }
 
-void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take(mq, msg); }
+void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take_message(mq, msg); }
 
 /* Take the next message if it is short and eager, and its receive is the first in its list. */
 hot_inline bool take_short(struct velo_mq *mq, uint64_t header)
@@ -543,7 +546,7 @@ hot_inline bool take_next(struct velo_mq *mq, uint64_t header)
         return true;
     if (velo_try_peek(mq->port, &msg) != VELO_OK)
         return false;
-    take(mq, &msg);
+    take_message(mq, &msg);
     return true;
 }
 
@@ -565,7 +568,7 @@ static int take_stream(struct velo_mq *mq, uint64_t header)
  * if the call before, too, has found a message at its first look. */
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first)
 {
-    take(mq, first);
+    take_message(mq, first);
     if (mq->burst > 0)
         return 1 + take_stream(mq, port_look(mq->port));
     mq->burst = 1;

@@ -17,7 +17,7 @@
 
 /* If a program looked at its port within this time, it looks after the port itself. */
 #define AWAY_NS 1000000
-/* The longest time between two looks; see arm(). */
+/* The longest time between two looks; see arm_carriers(). */
 #define LOOK_MS 100
 /* A process that ends waits so long for the thread to end its look. */
 #define LAST_NS NS_PER_S
@@ -54,7 +54,7 @@ static void send_held(void)
     held_timer_set_again(any_was_late);
 }
 
-static int watch(int file)
+static int watch_file(int file)
 {
     struct epoll_event event = {.events = EPOLLIN};
     return epoll_ctl(files, EPOLL_CTL_ADD, file, &event);
@@ -100,7 +100,7 @@ static bool is_pending(const struct carriers *carriers)
 
 /* Before a sleep. If a program that looks by itself stops doing so later, its descriptor may show
  * nothing, and the next look comes after LOOK_MS. False: there is something to do. */
-static bool arm(void)
+static bool arm_carriers(void)
 {
     bool is_armed = true;
     for (struct carriers *each = attended; each; each = each->next_attended) {
@@ -116,7 +116,7 @@ static void *attend(void *arg)
     for (;;) {
         pthread_mutex_lock(&lock);
         bool is_over = !attended;
-        int wait_ms = arm() ? LOOK_MS : 0;
+        int wait_ms = arm_carriers() ? LOOK_MS : 0;
         pthread_mutex_unlock(&lock);
         if (is_over)
             return NULL;
@@ -134,7 +134,7 @@ static void *attend(void *arg)
     }
 }
 
-static void ring(void)
+static void ring_thread(void)
 {
     const uint64_t one = 1;
     (void)!write(control, &one, sizeof one);
@@ -152,7 +152,7 @@ static void close_files(void)
 
 /* All signals go to the program's own threads. This returns only when the thread has begun: while a
  * thread begins or ends, a sanitizer holds locks that the child of a fork would never get. */
-static int start(void)
+static int start_thread(void)
 {
     sigset_t all, before;
     sem_t begun;
@@ -160,7 +160,7 @@ static int start(void)
     files = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
     control = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     due = held_timer_open();
-    int error = files < 0 || control < 0 || due < 0 ? -1 : watch(control) | watch(due);
+    int error = files < 0 || control < 0 || due < 0 ? -1 : watch_file(control) | watch_file(due);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     if (error == 0)
@@ -237,11 +237,11 @@ int attend_begin(struct carriers *carriers)
     pthread_mutex_lock(&turn);
     pthread_mutex_lock(&lock);
     carriers->next_attended = attended;
-    int status = attended ? VELO_OK : start();
+    int status = attended ? VELO_OK : start_thread();
     if (status == VELO_OK) {
         attended = carriers;
         status = watch_port(carriers);
-        ring();
+        ring_thread();
     }
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&turn);
@@ -259,7 +259,7 @@ void attend_end(struct carriers *carriers)
     if (was_attended) {
         *at = carriers->next_attended;
         unwatch_port(carriers);
-        ring();
+        ring_thread();
     }
     pthread_mutex_unlock(&lock);
     if (was_attended && !attended) {

@@ -28,7 +28,7 @@ static bool is_done(struct carrier *carrier)
     return done;
 }
 
-static void linger(struct carriers *carriers, int64_t end_ns)
+static void linger_until(struct carriers *carriers, int64_t end_ns)
 {
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         while (!is_done(carrier) && wait_now_ns() < end_ns)
@@ -51,10 +51,10 @@ static void carriers_close(struct velo_port *port)
     struct carriers *carriers = carriers_of(port);
     int64_t end_ns = wait_end_ns(wait_now_ns(), port->linger_ns);
     order_set_flag(&carriers->is_closing, 1); /* The thread leaves to us what comes from now on. */
-    linger(carriers, end_ns);
+    linger_until(carriers, end_ns);
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         close_links(carrier);
-    linger(carriers, end_ns);
+    linger_until(carriers, end_ns);
     attend_end(carriers);
     while (carriers->first) {
         struct carrier *carrier = carriers->first;

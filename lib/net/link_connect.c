@@ -15,7 +15,8 @@
  * first words, or with a peer that waits for its turn at a core, half a second is not enough. */
 #define ANSWER_NS (10 * NS_PER_S)
 
-static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct velo_link **out)
+static int dial_peer(struct carrier *carrier, velo_id_t peer, uint64_t order,
+                     struct velo_link **out)
 {
     pthread_mutex_lock(&carrier->lock);
     struct velo_link *link = link_new(carrier, NULL);
@@ -34,7 +35,7 @@ static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct 
     return status;
 }
 
-static enum link_state look(struct velo_link *link)
+static enum link_state look_at_link(struct velo_link *link)
 {
     pthread_mutex_lock(&link->carrier->lock);
     enum link_state state = link->state;
@@ -42,7 +43,7 @@ static enum link_state look(struct velo_link *link)
     return state;
 }
 
-static void drop(struct velo_link *link)
+static void drop_link(struct velo_link *link)
 {
     pthread_mutex_t *lock = &link->carrier->lock;
     pthread_mutex_lock(lock);
@@ -90,7 +91,7 @@ static int wait_for_answer(struct velo_link *link, velo_id_t peer, int64_t end_n
     struct velo_port *port = link->carrier->port;
     for (;;) {
         (void)carriers_progress(port);
-        enum link_state state = look(link);
+        enum link_state state = look_at_link(link);
         if (state == LINK_OPEN)
             return VELO_OK;
         if (state == LINK_OVER)
@@ -103,7 +104,7 @@ static int wait_for_answer(struct velo_link *link, velo_id_t peer, int64_t end_n
 }
 
 /* Show the connection; link_out_carry() shows its counters. */
-static int show(struct velo_link *link, velo_id_t peer)
+static int show_conn(struct velo_link *link, velo_id_t peer)
 {
     return outgoing_add(link->carrier->port->segment, peer, link->carrier->transport->name,
                         &link->shown);
@@ -158,18 +159,18 @@ int link_connect(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
     for (;;) {
         struct velo_link *link = take_asked(carrier, peer, conn->order);
         int64_t answer_ns = is_try ? 0 : wait_now_ns() + ANSWER_NS;
-        int status = link ? VELO_OK : dial(carrier, peer, conn->order, &link);
+        int status = link ? VELO_OK : dial_peer(carrier, peer, conn->order, &link);
         if (status == VELO_OK) {
             status = wait_for_answer(link, peer, end_ns > answer_ns ? end_ns : answer_ns);
-            if (is_try && status == VELO_TIMEOUT && look(link) != LINK_OVER)
+            if (is_try && status == VELO_TIMEOUT && look_at_link(link) != LINK_OVER)
                 return keep_asked(link, peer);
             if (status == VELO_OK)
-                status = show(link, peer);
+                status = show_conn(link, peer);
             if (status == VELO_OK) {
                 fill_conn(conn, link);
                 return VELO_OK;
             }
-            drop(link);
+            drop_link(link);
         }
         if (!status_is_absent(status) || wait_now_ns() >= end_ns)
             return status;

@@ -91,7 +91,7 @@ void link_in_end(struct velo_link *link, int status)
 }
 
 /* Hang up when the sender has been told why. */
-static void leave(struct velo_link *link, uint32_t kind, int status)
+static void leave_link(struct velo_link *link, uint32_t kind, int status)
 {
     link->state = LINK_LEAVING;
     link->owed = kind;
@@ -102,14 +102,14 @@ static void leave(struct velo_link *link, uint32_t kind, int status)
 void link_in_close(struct velo_link *link)
 {
     if (link->state == LINK_OPEN)
-        leave(link, VELO_FRAME_CLOSE, VELO_ERR_PEER_CLOSED);
+        leave_link(link, VELO_FRAME_CLOSE, VELO_ERR_PEER_CLOSED);
     else if (link->state == LINK_OPENING)
         link_hang_up(link);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static int claim(struct velo_link *link, uint64_t order)
+static int claim_entry(struct velo_link *link, uint64_t order)
 {
     const struct segment *segment = segment_of(link);
     int status = entry_claim(segment, link->source, link->generation, &link->index);
@@ -141,7 +141,7 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
 {
     struct velo_frame_open open;
     if (frame->payload_bytes != sizeof open) {
-        leave(link, VELO_FRAME_REFUSE, VELO_ERR_CORRUPT);
+        leave_link(link, VELO_FRAME_REFUSE, VELO_ERR_CORRUPT);
         return;
     }
     memcpy(&open, frame->payload, sizeof open);
@@ -149,9 +149,9 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
     link->generation = open.generation;
     int status = check_open(&open);
     if (status == VELO_OK)
-        status = claim(link, open.order);
+        status = claim_entry(link, open.order);
     if (status) {
-        leave(link, VELO_FRAME_REFUSE, status);
+        leave_link(link, VELO_FRAME_REFUSE, status);
         return;
     }
     link->consumed_told = ring_line(order_read_credit(&ring_of(link)->consumed));

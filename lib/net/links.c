@@ -7,7 +7,7 @@
 #include "link_out.h"
 #include "names.h"
 
-static bool push(struct velo_link *link)
+static bool push_link(struct velo_link *link)
 {
     if (link->state == LINK_OVER)
         return true;
@@ -18,7 +18,7 @@ bool links_push(struct carrier *carrier)
 {
     bool is_pushed = true;
     for (struct velo_link *link = carrier->links; link; link = link->next)
-        is_pushed &= push(link);
+        is_pushed &= push_link(link);
     return is_pushed;
 }
 
@@ -73,7 +73,7 @@ static void frame_came(struct velo_link *link, const struct velo_frame *frame)
         link_in_take(link, frame);
 }
 
-static void room_came(struct velo_link *link) { link_note_pushed(link, push(link)); }
+static void room_came(struct velo_link *link) { link_note_pushed(link, push_link(link)); }
 
 static void circuit_lost(struct velo_link *link, int status)
 {

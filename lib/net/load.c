@@ -28,7 +28,8 @@ static void plugin_dir(char *dir, size_t dir_bytes)
     (void)snprintf(dir, dir_bytes, "%.*s/velo", len, slash ? info.dli_fname : ".");
 }
 
-static int check(const struct velo_transport *transport, const char *name, const char *path)
+static int check_transport(const struct velo_transport *transport, const char *name,
+                           const char *path)
 {
     if (!transport)
         return velo_fail(VELO_ERR_ARG, "%s is no transport: it has no symbol " SYMBOL, path);
@@ -71,7 +72,7 @@ const struct velo_transport *transport_load(const char *name, int *status)
         return NULL;
     }
     const struct velo_transport *transport = dlsym(plugin, SYMBOL);
-    *status = check(transport, name, path);
+    *status = check_transport(transport, name, path);
     if (*status == VELO_OK && transport->device)
         *status = check_device(plugin, name);
     return *status ? NULL : transport;

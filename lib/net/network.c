@@ -35,7 +35,7 @@ static int index_of(struct network *network, const char *name)
 }
 
 /* A number up to a limit; -1: the text is no such number. */
-static int number(const char *text, int limit)
+static int read_number(const char *text, int limit)
 {
     char *end;
     long value = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
@@ -48,8 +48,8 @@ static bool read_range(char *range, int *first, int *last)
     char *dash = strchr(range, '-');
     if (dash)
         *dash++ = '\0';
-    *first = number(range, VELO_NODES - 1);
-    *last = dash ? number(dash, VELO_NODES - 1) : *first;
+    *first = read_number(range, VELO_NODES - 1);
+    *last = dash ? read_number(dash, VELO_NODES - 1) : *first;
     return *first >= 0 && *last >= *first;
 }
 
@@ -80,7 +80,7 @@ static bool set_host(struct network *network, char *range, char *value)
     }
     if (colon) {
         *colon = '\0';
-        service = number(colon + 1, NETWORK_SERVICE_MAX);
+        service = read_number(colon + 1, NETWORK_SERVICE_MAX);
     }
     size_t len = strlen(value);
     if (!read_range(range, &first, &last) || service <= 0 || len == 0 || len > NETWORK_HOST_MAX ||
@@ -94,9 +94,9 @@ static bool set_host(struct network *network, char *range, char *value)
     return true;
 }
 
-static bool set(struct network *network, char *key, const char *value)
+static bool set_key(struct network *network, char *key, const char *value)
 {
-    int spread = number(value, VELO_NODES);
+    int spread = read_number(value, VELO_NODES);
     if (strcmp(key, "spread") == 0) {
         network->spread = (uint32_t)spread;
         return spread >= 0;
@@ -132,7 +132,7 @@ static int read_rules(struct network *network, const char *text)
         char *value = strchr(rule, '=');
         if (value)
             *value++ = '\0';
-        if (!(value ? set(network, rule, value) : set(network, others, rule)))
+        if (!(value ? set_key(network, rule, value) : set_key(network, others, rule)))
             return velo_fail(VELO_ERR_ARG,
                              "VELO_NETWORK: '%s' is no rule; give NAME, NODE=NAME, NODE-NODE=NAME, "
                              "own=NAME or spread=N, separated by commas",
@@ -143,7 +143,7 @@ static int read_rules(struct network *network, const char *text)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
     text += strspn(text, " \t");
     size_t len = strlen(text);
@@ -184,7 +184,7 @@ static bool read_line(struct network *network, char *line, enum table *table, ui
     char *comment = strchr(line, '#'); /* No name has a '#'. */
     if (comment)
         *comment = '\0';
-    char *key = trim(line);
+    char *key = trim_blanks(line);
     if (*key == '\0')
         return true;
     if (*key == '[')
@@ -193,8 +193,8 @@ static bool read_line(struct network *network, char *line, enum table *table, ui
     if (!value)
         return false;
     *value++ = '\0';
-    key = trim(key);
-    value = trim(value);
+    key = trim_blanks(key);
+    value = trim_blanks(value);
     bool is_quoted = *value == '"';
     if (!unquote(&key) || !unquote(&value))
         return false;
@@ -202,7 +202,7 @@ static bool read_line(struct network *network, char *line, enum table *table, ui
     bool is_spread = strcmp(key, "spread") == 0;
     if (is_number != (*table != TABLE_NONE) || is_quoted == is_spread)
         return false;
-    return *table == TABLE_HOSTS ? set_host(network, key, value) : set(network, key, value);
+    return *table == TABLE_HOSTS ? set_host(network, key, value) : set_key(network, key, value);
 }
 
 static int read_file(struct network *network, const char *path)
@@ -230,7 +230,7 @@ static int read_file(struct network *network, const char *path)
                 VELO_ERR_ARG,
                 "%s:%u: '%.60s' is no line of a map of nodes; give own, others or spread, "
                 "or under [nodes] or [hosts] a node or a range of them",
-                path, number_of_line, trim(copy));
+                path, number_of_line, trim_blanks(copy));
     }
     (void)fclose(file);
     return status;

@@ -16,7 +16,7 @@
 
 /* If another thread of the program has the lock, it does all the work, and we need not wait. If the
  * attending thread has it, we wait: it may have lost the processor, and needs ours. */
-static bool progress(struct carrier *carrier)
+static bool progress_carrier(struct carrier *carrier)
 {
     if (pthread_mutex_trylock(&carrier->lock) != 0) {
         if (!order_flag(&carrier->attended))
@@ -36,7 +36,7 @@ void carriers_attend(struct carriers *carriers)
 {
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next) {
         order_set_flag(&carrier->attended, 1);
-        (void)progress(carrier);
+        (void)progress_carrier(carrier);
         order_set_flag(&carrier->attended, 0);
     }
 }
@@ -49,7 +49,7 @@ bool carriers_attend_held(struct carriers *carriers)
         if (!order_flag(&carrier->held))
             continue;
         if (order_flag(&carrier->held_is_due)) {
-            (void)progress(carrier);
+            (void)progress_carrier(carrier);
             any_was_late = true;
         }
         order_set_flag(&carrier->held_is_due, 1);
@@ -78,7 +78,7 @@ bool carriers_progress(struct velo_port *port)
     order_show(&carriers->looks, order_counter(&carriers->looks) + 1);
     bool any = false;
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
-        any |= progress(carrier);
+        any |= progress_carrier(carrier);
     return any;
 }
 

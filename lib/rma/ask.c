@@ -10,7 +10,7 @@
 
 /* ---- lists of operations --------------------------------------------------------------------- */
 
-static void append(struct op_list *list, struct op *op)
+static void append_op(struct op_list *list, struct op *op)
 {
     op->next = NULL;
     if (list->tail)
@@ -49,7 +49,7 @@ static void give_back(struct velo_rma_peer *peer, struct op *op)
 }
 
 /* The operation is off all lists: free it, and notify its end. */
-static void finish(struct velo_rma_peer *peer, struct op *op, int status)
+static void finish_op(struct velo_rma_peer *peer, struct op *op, int status)
 {
     struct request request = op->request;
     give_back(peer, op);
@@ -163,7 +163,7 @@ static void pass_fence_on(struct velo_rma_peer *peer)
 }
 
 /* Begin the first operation that waits. VELO_AGAIN: not now. */
-static int begin(struct velo_rma_peer *peer, int *ended)
+static int begin_op(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
     bool is_fenced = op->fenced && (peer->asked.head || peer->offloaded > 0);
@@ -182,12 +182,12 @@ static int begin(struct velo_rma_peer *peer, int *ended)
     if (status == OFFLOADED)
         return VELO_OK;
     if (status == MUST_ASK) {
-        append(&peer->asked, op);
+        append_op(&peer->asked, op);
         peer->asked_here += writes_here(&op->request);
         peer->sending = op;
         return VELO_OK;
     }
-    finish(peer, op, status);
+    finish_op(peer, op, status);
     ++*ended;
     return is_final(status) ? status : VELO_OK;
 }
@@ -198,7 +198,7 @@ int rma_ask_pump(struct velo_rma_peer *peer)
     int status = VELO_OK;
     while (status == VELO_OK && (peer->sending || peer->waiting.head)) {
         if (!peer->sending) {
-            status = begin(peer, &ended);
+            status = begin_op(peer, &ended);
         } else {
             status = send_piece(peer, peer->sending);
             if (status == VELO_OK && is_all_sent(peer, peer->sending))
@@ -218,7 +218,7 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
     struct op *op = take_free(peer);
     *op = (struct op){.request = *request, .fenced = peer->fence};
     peer->fence = false;
-    append(&peer->waiting, op);
+    append_op(&peer->waiting, op);
     (void)rma_ask_pump(peer);
     return VELO_OK;
 }
@@ -241,11 +241,11 @@ int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, in
 }
 
 /* End a fetch: only its caller hears of it. */
-static void fetched(struct velo_rma_peer *peer, struct op *op, int status)
+static void end_fetch(struct velo_rma_peer *peer, struct op *op, int status)
 {
     *op->outcome = status == MUST_ASK ? VELO_ERR_ACCESS : status;
     if (status == VELO_OK)
-        finish(peer, op, status);
+        finish_op(peer, op, status);
     else
         give_back(peer, op);
 }
@@ -253,11 +253,11 @@ static void fetched(struct velo_rma_peer *peer, struct op *op, int status)
 void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status)
 {
     if (op->outcome) {
-        fetched(peer, op, status);
+        end_fetch(peer, op, status);
         return;
     }
     if (status != MUST_ASK) {
-        finish(peer, op, status);
+        finish_op(peer, op, status);
         return;
     }
     op->is_refused = true;
@@ -325,7 +325,7 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
     peer->asked_here -= writes_here(&op->request);
     if (op->status == VELO_OK)
         rma->counters.asked++;
-    finish(peer, op, op->status);
+    finish_op(peer, op, op->status);
     return 1;
 }
 
@@ -338,9 +338,9 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
     peer->asked_here = 0;
     peer->rma->device->fail(peer, status);
     while (peer->asked.head)
-        finish(peer, take_first_op(&peer->asked), status);
+        finish_op(peer, take_first_op(&peer->asked), status);
     while (peer->waiting.head)
-        finish(peer, take_first_op(&peer->waiting), status);
+        finish_op(peer, take_first_op(&peer->waiting), status);
 }
 
 static int peer_status(const struct velo_rma_peer *peer)

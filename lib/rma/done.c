@@ -2,7 +2,7 @@
 /* The end of an operation: it is counted, and its requester is notified. */
 #include "request.h"
 
-static void count(struct velo_rma_counters *counters, const struct request *request)
+static void count_request(struct velo_rma_counters *counters, const struct request *request)
 {
     switch (request->op) {
     case VELO_RMA_OPERATION_GET:
@@ -25,7 +25,7 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
 {
     struct velo_rma *rma = peer->rma;
     if (likely(status == VELO_OK)) {
-        count(&rma->counters, request);
+        count_request(&rma->counters, request);
         if (!(request->notify & VELO_RMA_NOTIFY_REQUESTER))
             return;
     }

@@ -16,8 +16,8 @@
 
 /* ---- registrations --------------------------------------------------------------------------- */
 
-static int check(const struct velo_rma *rma, size_t len_bytes, uint32_t rights, velo_id_t peer,
-                 struct velo_rma_mem **out)
+static int check_registration(const struct velo_rma *rma, size_t len_bytes, uint32_t rights,
+                              velo_id_t peer, struct velo_rma_mem **out)
 {
     if (!rma || !out)
         return velo_fail(VELO_ERR_ARG, "rma or mem is NULL");
@@ -73,7 +73,7 @@ static cold_path void enter_device(struct velo_rma_mem *mem)
     mem->has_more |= mem->rma->device->enter(mem);
 }
 
-static void publish(struct velo_rma *rma, struct velo_rma_mem *mem)
+static void publish_key(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     uint64_t index = (uint64_t)(mem - rma->mems);
     struct table_entry *entry = &rma->table.entries[index];
@@ -92,7 +92,7 @@ static void publish(struct velo_rma *rma, struct velo_rma_mem *mem)
 int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, uint32_t rights,
                           velo_id_t peer, struct velo_rma_mem **out)
 {
-    int status = check(rma, len_bytes, rights, peer, out);
+    int status = check_registration(rma, len_bytes, rights, peer, out);
     if (unlikely(status))
         return status;
     if (unlikely(!addr || (uintptr_t)addr + len_bytes < len_bytes))
@@ -106,7 +106,7 @@ int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, ui
     mem->peer = peer;
     if (unlikely(!rma->is_plain))
         enter_device(mem);
-    publish(rma, mem);
+    publish_key(rma, mem);
     *out = mem;
     return VELO_OK;
 }
@@ -128,7 +128,7 @@ static struct velo_rma_mem *find_gap(const struct velo_rma *rma, uint64_t bytes)
     return before;
 }
 
-static void punch(const struct velo_rma *rma, uint64_t arena_at, uint64_t bytes)
+static void punch_arena(const struct velo_rma *rma, uint64_t arena_at, uint64_t bytes)
 {
     (void)fallocate(rma->port->segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     (off_t)(rma->table.at.arena_at + arena_at), (off_t)bytes);
@@ -147,7 +147,7 @@ static int map_range(const struct velo_rma *rma, struct velo_rma_mem *mem)
     void *base =
         mmap(NULL, mem->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, (off_t)at);
     if (base == MAP_FAILED) {
-        punch(rma, mem->arena_at, mem->arena_bytes);
+        punch_arena(rma, mem->arena_at, mem->arena_bytes);
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %llu bytes",
                          (unsigned long long)mem->arena_bytes);
     }
@@ -165,7 +165,7 @@ int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights, 
                        struct velo_rma_mem **out)
 {
     CANCEL_LATER();
-    int status = check(rma, len_bytes, rights, peer, out);
+    int status = check_registration(rma, len_bytes, rights, peer, out);
     if (status)
         return status;
     if (len_bytes > ARENA_BYTES_MAX)
@@ -192,7 +192,7 @@ int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights, 
     mem->rights = rights;
     mem->peer = peer;
     enter_device(mem);
-    publish(rma, mem);
+    publish_key(rma, mem);
     *out = mem;
     return VELO_OK;
 }
@@ -204,12 +204,12 @@ static void release_range(struct velo_rma *rma, struct velo_rma_mem *mem)
         link = &(*link)->next;
     *link = mem->next;
     munmap(mem->addr, mem->arena_bytes);
-    punch(rma, mem->arena_at, mem->arena_bytes);
+    punch_arena(rma, mem->arena_at, mem->arena_bytes);
     mem->arena_bytes = 0;
 }
 
 /* Release the parts of a registration beside its key. */
-static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
+static cold_path void release_parts(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     CANCEL_LATER();
     rma->device->withdraw(mem);
@@ -268,7 +268,7 @@ int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns)
         return VELO_TIMEOUT;
     mem->key = 0;
     if (mem->has_more)
-        release(rma, mem);
+        release_parts(rma, mem);
     give_back(rma, mem);
     rma->counters.registered--;
     return VELO_OK;

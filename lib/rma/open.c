@@ -44,7 +44,7 @@ static uint64_t *make_probe(void)
     return page;
 }
 
-static int allocate(struct velo_rma *rma)
+static int allocate_unit(struct velo_rma *rma)
 {
     rma->probe = make_probe();
     rma->queue = calloc(VELO_RMA_NOTIFICATIONS_MAX, sizeof *rma->queue);
@@ -88,7 +88,7 @@ static int open_port(struct velo_rma *rma, struct velo_port *port, bool may_atta
     return rma_table_create(&rma->table, rma->port->segment, rma->probe);
 }
 
-static void destroy(struct velo_rma *rma)
+static void destroy_unit(struct velo_rma *rma)
 {
     if (rma->owner)
         port_has_no_unit(rma->owner);
@@ -128,11 +128,11 @@ int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr, stru
     struct velo_rma *rma = calloc(1, sizeof *rma);
     if (!rma)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for an RMA unit");
-    status = allocate(rma);
+    status = allocate_unit(rma);
     if (status == VELO_OK)
         status = open_port(rma, port, (ours.flags & VELO_RMA_OPEN_NO_ATTACH) == 0);
     if (status)
-        destroy(rma);
+        destroy_unit(rma);
     else
         *out = rma;
     return status;
@@ -183,7 +183,7 @@ int velo_rma_close(struct velo_rma *rma)
                          "unit; close it again when the peer goes on or has ended");
     rma->device->close(rma);
     rma_serve_close(rma);
-    destroy(rma);
+    destroy_unit(rma);
     return VELO_OK;
 }
 

@@ -37,7 +37,7 @@ static bool must_wait(const struct velo_rma_peer *peer, const struct request *re
            (peer->fence && (peer->asked.head || peer->offloaded > 0));
 }
 
-static int post(struct velo_rma_peer *peer, const struct request *request)
+static int post_request(struct velo_rma_peer *peer, const struct request *request)
 {
     if (unlikely(request->notify & ~notify_allowed(request)))
         return velo_fail(VELO_ERR_ARG,
@@ -91,7 +91,7 @@ static int post_contiguous(struct velo_rma_peer *peer, enum velo_rma_operation o
                               .local = local,
                               .stride = {.block_bytes = len_bytes},
                               .count = 1};
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_put(struct velo_rma_peer *peer, const void *local, size_t len_bytes,
@@ -120,7 +120,7 @@ int velo_rma_put_immediate(struct velo_rma_peer *peer, uint64_t value, size_t le
                               .offset = remote.offset,
                               .word = {value, 0},
                               .count = 1};
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_notify(struct velo_rma_peer *peer, uint32_t flags, uint64_t cookie)
@@ -129,7 +129,7 @@ int velo_rma_notify(struct velo_rma_peer *peer, uint32_t flags, uint64_t cookie)
         return bad_argument();
     struct request request = {
         .op = VELO_RMA_OPERATION_NOTIFY, .notify = (uint8_t)flags, .cookie = cookie, .count = 1};
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old,
@@ -150,7 +150,7 @@ int velo_rma_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old,
                               .local = (char *)old,
                               .word = {compare, add},
                               .count = 1};
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_fetch_op(struct velo_rma_peer *peer, void *old, struct velo_rma_place remote,
@@ -175,7 +175,7 @@ int velo_rma_fetch_op(struct velo_rma_peer *peer, void *old, struct velo_rma_pla
             "velo_rma_type, of FLOAT and DOUBLE only ADD, SWAP, MIN and MAX",
             (int)atomic, (int)type);
     memcpy(&request.word[0], operand, request.len_bytes);
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_compare_swap(struct velo_rma_peer *peer, void *old, size_t len_bytes,
@@ -195,7 +195,7 @@ int velo_rma_compare_swap(struct velo_rma_peer *peer, void *old, size_t len_byte
                               .count = 1};
     memcpy(&request.word[0], compare, len_bytes);
     memcpy(&request.word[1], desired, len_bytes);
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 /* ---- for the matched queues ------------------------------------------------------------------ */
@@ -251,7 +251,7 @@ static int post_strided(struct velo_rma_peer *peer, enum velo_rma_operation op, 
                               .local = local,
                               .stride = *stride,
                               .count = stride->count};
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_put_strided(struct velo_rma_peer *peer, const void *local,
@@ -289,7 +289,7 @@ static int post_list(struct velo_rma_peer *peer, enum velo_rma_operation op,
                               .offset = remote.offset,
                               .pieces = pieces,
                               .count = count};
-    return post(peer, &request);
+    return post_request(peer, &request);
 }
 
 int velo_rma_put_list(struct velo_rma_peer *peer, const struct velo_rma_piece *pieces, size_t count,

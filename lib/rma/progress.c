@@ -14,7 +14,7 @@
 #define FULL_SLICE_NS 200000
 
 /* Handle a message that came over our port. False: it cannot be taken now. */
-static bool handle(struct velo_rma *rma, const struct velo_msg *msg, int *ended)
+static bool handle_message(struct velo_rma *rma, const struct velo_msg *msg, int *ended)
 {
     switch (msg->tag) {
     case WIRE_REQUEST: {
@@ -33,7 +33,7 @@ static bool handle(struct velo_rma *rma, const struct velo_msg *msg, int *ended)
 }
 
 /* Resume deferred connections if their messages can be taken now. */
-static void resume(struct velo_rma *rma)
+static void resume_deferred(struct velo_rma *rma)
 {
     if (!rma->deferred || (rma->stalled && !queue_has_room(rma)))
         return;
@@ -51,7 +51,7 @@ hot_inline int peek_plain(const struct velo_rma *rma, struct velo_msg *msg, int6
 /* For a unit that is not plain: something is deferred, or a device takes part. */
 static cold_path int peek_closely(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
 {
-    resume(rma);
+    resume_deferred(rma);
     return rma->device->peek(rma, msg, timeout_ns);
 }
 
@@ -63,7 +63,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
                                        : peek_closely(rma, &msg, timeout_ns);
     rma->interrupted = status == VELO_ERR_INTERRUPTED;
     for (int taken = 0; status == VELO_OK; taken++) {
-        if (handle(rma, &msg, &ended)) {
+        if (handle_message(rma, &msg, &ended)) {
             (void)velo_release(rma->port);
         } else {
             (void)velo_defer(rma->port);

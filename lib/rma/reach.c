@@ -34,10 +34,10 @@ struct grant {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-hot_inline void leave(struct velo_rma_peer *peer) { order_leave(&peer->row->active); }
+hot_inline void leave_grant(struct velo_rma_peer *peer) { order_leave(&peer->row->active); }
 
 /* Hold the registration of a key. False: the key names none. */
-hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct grant *grant)
+hot_inline bool enter_grant(struct velo_rma_peer *peer, velo_rma_key_t key, struct grant *grant)
 {
     const struct table *table = &peer->table;
     uint64_t index = key % VELO_RMA_MEMS_MAX;
@@ -47,7 +47,7 @@ hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct gra
     order_enter(&peer->row->active, key);
     VELO_HOOK(HOOK_RMA_ENTERED);
     if (order_read_key(&entry->key) != key) {
-        leave(peer);
+        leave_grant(peer);
         return false;
     }
     grant->address = order_read_field(&entry->address);
@@ -58,15 +58,15 @@ hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct gra
     return true;
 }
 
-hot_inline bool permits(const struct velo_rma_peer *peer, const struct grant *grant,
-                        const struct request *request)
+hot_inline bool grant_permits(const struct velo_rma_peer *peer, const struct grant *grant,
+                              const struct request *request)
 {
     return (grant->rights & (uint64_t)rma_request_right(request)) &&
            (grant->peer == VELO_RMA_PEER_ANY || grant->peer == peer->rma->port->id) &&
            rma_request_fits(request, grant->len_bytes);
 }
 
-static cold_path int refuse(struct velo_rma_peer *peer, const struct request *request)
+static cold_path int refuse_request(struct velo_rma_peer *peer, const struct request *request)
 {
     /* A unit that closed has no registrations: then report its end. */
     int status = seg_check_owner(peer->conn->segment);
@@ -85,23 +85,23 @@ static cold_path int refuse(struct velo_rma_peer *peer, const struct request *re
 hot_inline int enter_for(struct velo_rma_peer *peer, const struct request *request,
                          struct grant *grant)
 {
-    if (unlikely(!enter(peer, request->key, grant)))
-        return refuse(peer, request);
+    if (unlikely(!enter_grant(peer, request->key, grant)))
+        return refuse_request(peer, request);
     bool misaligned = rma_request_is_update(request) &&
                       (grant->address + request->offset) % request->len_bytes != 0;
-    if (likely(permits(peer, grant, request) && !misaligned))
+    if (likely(grant_permits(peer, grant, request) && !misaligned))
         return VELO_OK;
-    leave(peer);
-    return permits(peer, grant, request)
+    leave_grant(peer);
+    return grant_permits(peer, grant, request)
                ? velo_fail(VELO_ERR_ARG, "offset %llu is no multiple of %llu in memory",
                            (unsigned long long)request->offset,
                            (unsigned long long)request->len_bytes)
-               : refuse(peer, request);
+               : refuse_request(peer, request);
 }
 
 /* Does a registration permit access to these bytes at an address? */
-static bool covers(const struct velo_rma_peer *peer, const struct grant *grant, uint64_t address,
-                   size_t len_bytes, uint64_t rights)
+static bool grant_covers(const struct velo_rma_peer *peer, const struct grant *grant,
+                         uint64_t address, size_t len_bytes, uint64_t rights)
 {
     uint64_t offset = address - grant->address;
     return (grant->peer == VELO_RMA_PEER_ANY || grant->peer == peer->rma->port->id) &&
@@ -127,13 +127,13 @@ static bool look_up(struct velo_rma_peer *peer, const struct wanted *wanted,
         struct grant grant;
         const struct table_entry *entry = &peer->table.entries[i];
         velo_rma_key_t found = order_read_key(&entry->key);
-        if (found % VELO_RMA_MEMS_MAX != i || !enter(peer, found, &grant))
+        if (found % VELO_RMA_MEMS_MAX != i || !enter_grant(peer, found, &grant))
             continue;
         bool is_numbered = order_read_field(&entry->number) == wanted->number;
-        leave(peer);
+        leave_grant(peer);
         uint64_t address = wanted->number ? grant.address : wanted->address;
         if ((wanted->number == 0 || is_numbered) &&
-            covers(peer, &grant, address, wanted->len_bytes, wanted->rights)) {
+            grant_covers(peer, &grant, address, wanted->len_bytes, wanted->rights)) {
             *place = velo_rma_place(found, address - grant.address);
             return true;
         }
@@ -193,7 +193,7 @@ int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
         return VELO_OK; /* Its owner checks. */
     int status = enter_for(peer, request, &grant);
     if (status == VELO_OK)
-        leave(peer);
+        leave_grant(peer);
     return status;
 }
 
@@ -201,10 +201,10 @@ bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request
                        uint64_t *address)
 {
     struct grant grant;
-    if (!enter(peer, request->key, &grant))
+    if (!enter_grant(peer, request->key, &grant))
         return false;
     uint64_t page = order_read_field(&peer->table.entries[request->key % VELO_RMA_MEMS_MAX].page);
-    leave(peer);
+    leave_grant(peer);
     uint16_t offset = grant.address & (VELO_REGISTERED_ADDRESS_OFFSET_MASK);
     *remote = velo_registered_address_pack(offset, (uint32_t)(page - 1));
     *address = grant.address + rma_request_offset(request);
@@ -237,7 +237,7 @@ static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
 }
 
 /* The address of memory in this process; NULL: it is not mapped here. */
-hot_inline char *find(struct velo_rma_peer *peer, const struct grant *grant)
+hot_inline char *find_memory(struct velo_rma_peer *peer, const struct grant *grant)
 {
     if (peer->is_local)
         return (char *)(uintptr_t)grant->address;
@@ -295,7 +295,7 @@ static void copy_runs(const struct velo_rma_peer *peer, char *base, const struct
     }
 }
 
-static void update(char *at, const struct request *request)
+static void update_words(char *at, const struct request *request)
 {
     uint64_t old = rma_update(at, request);
     if (request->local)
@@ -322,7 +322,7 @@ hot_inline void do_direct(const struct velo_rma_peer *peer, char *base,
 {
     char *at = base + request->offset;
     if (rma_request_is_update(request))
-        update(at, request);
+        update_words(at, request);
     else if (request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE)
         put_immediate(at, request);
     else if (request->pieces || request->count != 1)
@@ -448,8 +448,8 @@ void rma_reach_probe(struct velo_rma_peer *peer)
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-hot_inline int move(struct velo_rma_peer *peer, char *base, const struct grant *grant,
-                    const struct request *request)
+hot_inline int move_data(struct velo_rma_peer *peer, char *base, const struct grant *grant,
+                         const struct request *request)
 {
     struct velo_rma_counters *counters = &peer->rma->counters;
     if (likely(base)) {
@@ -471,7 +471,7 @@ static int move_and_note(struct velo_rma_peer *peer, char *base, const struct gr
     int status = velo_try_reserve(peer->conn, sizeof(struct wire_note), &place);
     if (status)
         return status;
-    status = move(peer, base, grant, request);
+    status = move_data(peer, base, grant, request);
     bool is_put = rma_request_right(request) == VELO_RMA_RIGHT_WRITE;
     struct wire_note note = {.class_ = is_put ? VELO_RMA_CLASS_COMPLETER : VELO_RMA_CLASS_RESPONDER,
                              .op = request->op,
@@ -505,14 +505,14 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
         status = enter_for(peer, request, &grant);
     if (unlikely(status))
         return status;
-    char *base = find(peer, &grant);
+    char *base = find_memory(peer, &grant);
     if (unlikely(!base && (!peer->pid || rma_request_is_update(request))))
         status = MUST_ASK;
     else if (request->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER))
         status = move_and_note(peer, base, &grant, request);
     else
-        status = move(peer, base, &grant, request);
-    leave(peer);
+        status = move_data(peer, base, &grant, request);
+    leave_grant(peer);
     return status;
 }
 
@@ -521,9 +521,9 @@ bool rma_reach_must_ask(struct velo_rma_peer *peer, const struct request *reques
     struct grant grant;
     if (rma_peer_is_remote(peer))
         return true;
-    if (!enter(peer, request->key, &grant))
+    if (!enter_grant(peer, request->key, &grant))
         return false; /* The operation fails. */
-    bool is_reached = find(peer, &grant) || (peer->pid && !rma_request_is_update(request));
-    leave(peer);
+    bool is_reached = find_memory(peer, &grant) || (peer->pid && !rma_request_is_update(request));
+    leave_grant(peer);
     return !is_reached;
 }

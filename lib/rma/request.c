@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request.h"
 
-static void block(const struct request *request, size_t index, struct run *run)
+static void block_at(const struct request *request, size_t index, struct run *run)
 {
     if (request->pieces) {
         const struct velo_rma_piece *piece = &request->pieces[index];
@@ -20,7 +20,7 @@ bool rma_request_next(const struct request *request, struct cursor *cursor, uint
                       struct run *run)
 {
     while (cursor->index < request->count) {
-        block(request, cursor->index, run);
+        block_at(request, cursor->index, run);
         uint64_t left = run->len_bytes - cursor->within;
         if (left == 0) {
             *cursor = (struct cursor){.index = cursor->index + 1};
@@ -35,7 +35,7 @@ bool rma_request_next(const struct request *request, struct cursor *cursor, uint
     return false;
 }
 
-static bool fits(uint64_t offset, uint64_t len_bytes, uint64_t size_bytes)
+static bool range_fits(uint64_t offset, uint64_t len_bytes, uint64_t size_bytes)
 {
     return offset <= size_bytes && len_bytes <= size_bytes - offset;
 }
@@ -46,8 +46,8 @@ static bool blocks_fit(const struct request *request, uint64_t size_bytes)
     uint64_t last;
     return !__builtin_mul_overflow(request->count - 1, stride->remote_stride_bytes, &last) &&
            !__builtin_add_overflow(request->offset, last, &last) &&
-           fits(request->offset, stride->block_bytes, size_bytes) &&
-           fits(last, stride->block_bytes, size_bytes);
+           range_fits(request->offset, stride->block_bytes, size_bytes) &&
+           range_fits(last, stride->block_bytes, size_bytes);
 }
 
 bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes)
@@ -57,7 +57,7 @@ bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes)
     uint64_t offset;
     for (size_t i = 0; i < request->count; i++)
         if (__builtin_add_overflow(request->offset, request->pieces[i].offset, &offset) ||
-            !fits(offset, request->pieces[i].len_bytes, size_bytes))
+            !range_fits(offset, request->pieces[i].len_bytes, size_bytes))
             return false;
     return true;
 }

@@ -10,7 +10,7 @@
 /* ---- connections for answers ----------------------------------------------------------------- */
 
 /* Let go of connections whose unit is gone. */
-static void sweep(struct velo_rma *rma)
+static void sweep_conns(struct velo_rma *rma)
 {
     for (uint32_t id = 0; id < IDS_MAX; id++) {
         struct velo_conn **conn = &rma->repliers[id];
@@ -27,7 +27,7 @@ static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_
     struct velo_conn **conn = &rma->repliers[id];
     if (likely(*conn && velo_conn_generation(*conn) == generation))
         return *conn;
-    sweep(rma);
+    sweep_conns(rma);
     if (!*conn && port_connect_present(rma->port, id, conn) != VELO_OK)
         /* The requester may still live: it has to give up, and not wait for ever. */
         order_publish_entry(&rma->table.rows[rma->port->held->index].unanswerable, 1);
@@ -68,7 +68,8 @@ static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
 }
 
 /* May this source do this, and does it lie in the registration? */
-static bool permits(const struct velo_rma_mem *mem, const struct request *request, velo_id_t source)
+static bool mem_permits(const struct velo_rma_mem *mem, const struct request *request,
+                        velo_id_t source)
 {
     return (mem->rights & rma_request_right(request)) &&
            (mem->peer == VELO_RMA_PEER_ANY || mem->peer == source) &&
@@ -76,8 +77,8 @@ static bool permits(const struct velo_rma_mem *mem, const struct request *reques
 }
 
 /* A request for what its requester does not see in our table: name the registration. */
-static cold_path void resolve(const struct velo_rma *rma, struct wire_request *wire,
-                              velo_id_t source)
+static cold_path void resolve_request(const struct velo_rma *rma, struct wire_request *wire,
+                                      velo_id_t source)
 {
     struct request request = {.op = wire->op, .len_bytes = wire->len_bytes, .count = 1};
     bool by_address = wire->key == TABLE_KEY_ADDRESS;
@@ -86,7 +87,7 @@ static cold_path void resolve(const struct velo_rma *rma, struct wire_request *w
         uint64_t base = by_address ? (uintptr_t)mem->addr : 0;
         request.offset = wire->offset - base;
         if (mem->key == 0 || (!by_address && mem->number != wire->key) ||
-            !permits(mem, &request, source))
+            !mem_permits(mem, &request, source))
             continue;
         wire->key = mem->key;
         wire->offset -= base;
@@ -103,7 +104,7 @@ static const struct velo_rma_mem *find_mem(const struct velo_rma *rma,
     const struct velo_rma_mem *mem = &rma->mems[wire->key % VELO_RMA_MEMS_MAX];
     struct request request = {
         .op = wire->op, .offset = wire->offset, .len_bytes = wire->len_bytes, .count = 1};
-    if (wire->key == 0 || mem->key != wire->key || !permits(mem, &request, source) ||
+    if (wire->key == 0 || mem->key != wire->key || !mem_permits(mem, &request, source) ||
         wire->first_offset > mem->len_bytes || wire->len_bytes > max_bytes)
         return NULL;
     if (rma_request_is_update(&request) &&
@@ -112,8 +113,8 @@ static const struct velo_rma_mem *find_mem(const struct velo_rma *rma,
     return mem;
 }
 
-static void execute(const struct wire_request *wire, char *at, const char *data_in, char *data_out,
-                    uint64_t *old)
+static void execute_request(const struct wire_request *wire, char *at, const char *data_in,
+                            char *data_out, uint64_t *old)
 {
     struct request request = {.op = wire->op,
                               .how = wire->how,
@@ -141,8 +142,8 @@ static void execute(const struct wire_request *wire, char *at, const char *data_
     }
 }
 
-static void note(struct velo_rma *rma, const struct wire_request *wire, velo_id_t source,
-                 const struct velo_rma_mem *mem)
+static void notify_access(struct velo_rma *rma, const struct wire_request *wire, velo_id_t source,
+                          const struct velo_rma_mem *mem)
 {
     bool is_put =
         wire->op == VELO_RMA_OPERATION_PUT || wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
@@ -177,7 +178,7 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
         return true;
     struct wire_answer answer = {.handle = wire.handle, .seq = wire.seq};
     if (unlikely(wire.key != 0 && wire.key >> TABLE_INDEX_BITS == 0))
-        resolve(rma, &wire, msg->source);
+        resolve_request(rma, &wire, msg->source);
     const struct velo_rma_mem *mem =
         find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);
     size_t data_bytes = mem && wire.op == VELO_RMA_OPERATION_GET ? wire.len_bytes : 0;
@@ -186,11 +187,11 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     if (status)
         return status != VELO_AGAIN; /* Else nobody waits for the answer any more. */
     if (mem) {
-        execute(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
-                (char *)place + sizeof answer, &answer.old);
+        execute_request(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
+                        (char *)place + sizeof answer, &answer.old);
         rma->counters.served += 1;
         if (wants_note(&wire))
-            note(rma, &wire, msg->source, mem);
+            notify_access(rma, &wire, msg->source, mem);
     } else {
         answer.status = VELO_ERR_ACCESS;
         rma->counters.refused_peers++;

@@ -8,7 +8,7 @@
 #include "../base/error.h"
 #include "../shm/memory.h"
 
-static void *map(const struct segment *segment, uint64_t at, uint64_t end, int protection)
+static void *map_part(const struct segment *segment, uint64_t at, uint64_t end, int protection)
 {
     void *base =
         mmap(NULL, end - at, protection, MAP_SHARED | MAP_NORESERVE, segment->fd, (off_t)at);
@@ -18,8 +18,8 @@ static void *map(const struct segment *segment, uint64_t at, uint64_t end, int p
 static int map_parts(struct table *table, const struct segment *segment, int entries_protection)
 {
     const struct table_layout *at = &table->at;
-    table->header = map(segment, at->header_at, at->entries_at, PROT_READ | PROT_WRITE);
-    table->entries = map(segment, at->entries_at, at->arena_at, entries_protection);
+    table->header = map_part(segment, at->header_at, at->entries_at, PROT_READ | PROT_WRITE);
+    table->entries = map_part(segment, at->entries_at, at->arena_at, entries_protection);
     if (!table->header || !table->entries) {
         rma_table_close(table);
         (void)velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %s", segment->path);

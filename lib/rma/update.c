@@ -40,7 +40,7 @@ static double to_double(uint64_t bits)
     return value;
 }
 
-static uint64_t add(unsigned type, uint64_t a, uint64_t b)
+static uint64_t add_words(unsigned type, uint64_t a, uint64_t b)
 {
     uint64_t sum = 0;
     if (type == VELO_RMA_TYPE_FLOAT) {
@@ -71,12 +71,12 @@ static bool is_less(unsigned type, uint64_t a, uint64_t b)
     }
 }
 
-static uint64_t combine(uint8_t update, uint64_t old, uint64_t operand)
+static uint64_t combine_words(uint8_t update, uint64_t old, uint64_t operand)
 {
     unsigned type = update >> 4;
     switch (update & 15) {
     case VELO_RMA_ATOMIC_ADD:
-        return add(type, old, operand);
+        return add_words(type, old, operand);
     case VELO_RMA_ATOMIC_AND:
         return old & operand;
     case VELO_RMA_ATOMIC_OR:
@@ -106,7 +106,7 @@ static uint64_t update_64(uint64_t *word, const struct request *request)
         return old;
     }
     old = order_peek_64(word);
-    while (!order_replace_64(word, &old, combine(request->update, old, request->word[0])))
+    while (!order_replace_64(word, &old, combine_words(request->update, old, request->word[0])))
         ;
     return old;
 }
@@ -119,7 +119,8 @@ static uint32_t update_32(uint32_t *word, const struct request *request)
         return old;
     }
     old = order_peek_32(word);
-    while (!order_replace_32(word, &old, (uint32_t)combine(request->update, old, request->word[0])))
+    while (!order_replace_32(word, &old,
+                             (uint32_t)combine_words(request->update, old, request->word[0])))
         ;
     return old;
 }
