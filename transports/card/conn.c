@@ -15,7 +15,7 @@ static uint16_t next_window(const struct endpoint *endpoint)
     return (uint16_t)(window > WINDOW_MAX ? WINDOW_MAX : window);
 }
 
-static uint32_t calls(const struct endpoint *endpoint)
+static uint32_t count_calls(const struct endpoint *endpoint)
 {
     uint32_t count = 0;
     for (const struct conn *conn = endpoint->conns; conn; conn = conn->next)
@@ -26,7 +26,7 @@ static uint32_t calls(const struct endpoint *endpoint)
 int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct conn **out)
 {
     uint16_t window = next_window(endpoint);
-    if (endpoint->slots < window + SPARE || calls(endpoint) >= CALLS_MAX)
+    if (endpoint->slots < window + SPARE || count_calls(endpoint) >= CALLS_MAX)
         return endpoint->base.calls->fail(
             VELO_ERR_FULL, "transport card: the ring of context %u has no room for one more peer",
             endpoint->context.number);

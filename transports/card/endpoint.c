@@ -63,7 +63,7 @@ static void set_timer(struct endpoint *endpoint)
     timer_set(&endpoint->base.timer, period_ns(endpoint));
 }
 
-static void push(struct endpoint *endpoint)
+static void push_conns(struct endpoint *endpoint)
 {
     endpoint->base.is_owing = false;
     for (struct conn *conn = endpoint->conns; conn; conn = conn->next) {
@@ -98,7 +98,7 @@ static bool card_progress(void *self)
     endpoint->base.now_ns = timer_now_ns();
     if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns, endpoint->patience.tick_ns))
         silence_tick(endpoint);
-    push(endpoint);
+    push_conns(endpoint);
     conns_sweep(endpoint);
     return any;
 }
@@ -124,7 +124,7 @@ static void open_to_self(struct conn *conn)
     conn->state = CONN_OPEN;
 }
 
-static int call(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
+static int call_peer(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 {
     struct conn *conn;
     int status = conn_new(endpoint, peer, 0, &conn);
@@ -148,7 +148,7 @@ static int call(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 }
 
 /* A new connection to a peer, or the one that there is. */
-static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
+static int reach_peer(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 {
     struct velo_port_shown shown;
     struct conn *conn = conn_find(endpoint, peer);
@@ -161,13 +161,13 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
         }
     }
     *out = conn;
-    return conn ? VELO_OK : call(endpoint, peer, out);
+    return conn ? VELO_OK : call_peer(endpoint, peer, out);
 }
 
 static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
 {
     struct conn *conn;
-    int status = reach(self, peer, &conn);
+    int status = reach_peer(self, peer, &conn);
     return status ? status : circuit_dial(&conn->circuits, link, out);
 }
 

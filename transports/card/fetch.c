@@ -40,8 +40,8 @@ struct fetch {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Enter the pages of memory for one context. `at`: the registered address. */
-static bool enter(const struct endpoint *endpoint, const void *memory, size_t len_bytes,
-                  unsigned rights, uint16_t peer, uint32_t *first_page, uint64_t *at)
+static bool enter_pages(const struct endpoint *endpoint, const void *memory, size_t len_bytes,
+                        unsigned rights, uint16_t peer, uint32_t *first_page, uint64_t *at)
 {
     uint64_t address = (uintptr_t)memory;
     uint64_t word = velo_registered_page_pack(1, (uint8_t)rights, 0, 0, peer);
@@ -61,8 +61,8 @@ struct velo_exposed *fetch_expose(const struct circuit *circuit, const void *mem
                        !endpoint->base.attr.is_shared &&
                        host_io->queue_open(&endpoint->context) == VELO_OK;
     struct exposed *exposed = is_possible ? calloc(1, sizeof *exposed) : NULL;
-    if (exposed && enter(endpoint, memory, len_bytes, VELO_RMA_RIGHT_READ, conn->address,
-                         &exposed->first_page, &exposed->shown.address)) {
+    if (exposed && enter_pages(endpoint, memory, len_bytes, VELO_RMA_RIGHT_READ, conn->address,
+                               &exposed->first_page, &exposed->shown.address)) {
         exposed->shown.key = UINT64_C(1) + exposed->first_page;
         return &exposed->shown;
     }
@@ -80,7 +80,7 @@ void fetch_conceal(const struct endpoint *endpoint, struct velo_exposed *shown)
 /* ---- fetches --------------------------------------------------------------------------------- */
 
 /* From then on nothing is written to the memory, though descriptors may still be under way. */
-static void withdraw(const struct endpoint *endpoint, struct fetch *fetch)
+static void withdraw_pages(const struct endpoint *endpoint, struct fetch *fetch)
 {
     if (fetch->is_entered)
         host_io->memory_withdraw(&endpoint->context, fetch->first_page);
@@ -90,7 +90,7 @@ static void withdraw(const struct endpoint *endpoint, struct fetch *fetch)
 /* No more descriptors of it. */
 static void end_fetch(const struct endpoint *endpoint, struct fetch *fetch, int status)
 {
-    withdraw(endpoint, fetch);
+    withdraw_pages(endpoint, fetch);
     fetch_settle(&fetch->base, status);
     fetch->conn = NULL;
 }
@@ -149,8 +149,8 @@ int fetch_begin(const struct circuit *circuit, void *to, size_t len_bytes,
     if (status)
         return status;
     struct fetch *fetch = calloc(1, sizeof *fetch);
-    if (!fetch || !enter(endpoint, to, len_bytes, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE,
-                         endpoint->place.address, &fetch->first_page, &fetch->to)) {
+    if (!fetch || !enter_pages(endpoint, to, len_bytes, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE,
+                               endpoint->place.address, &fetch->first_page, &fetch->to)) {
         free(fetch);
         return endpoint->base.calls->fail(VELO_ERR_NO_MEMORY,
                                           "no room for memory in the node's table of pages");

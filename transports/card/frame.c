@@ -41,14 +41,15 @@ bool frame_push(struct conn *conn)
     return true;
 }
 
-static uint32_t credit(const struct conn *conn)
+static uint32_t lines_left(const struct conn *conn)
 {
     return conn->window_out - (uint32_t)(uint16_t)(conn->sent - conn->acked);
 }
 
 bool frame_has_room(const struct conn *conn)
 {
-    return conn->state == CONN_OPEN && !conn->is_leaving && conn->out_len == 0 && credit(conn) > 0;
+    return conn->state == CONN_OPEN && !conn->is_leaving && conn->out_len == 0 &&
+           lines_left(conn) > 0;
 }
 
 int frame_send(struct circuit *circuit, const struct velo_frame *frame)
@@ -60,7 +61,7 @@ int frame_send(struct circuit *circuit, const struct velo_frame *frame)
     if (conn->state != CONN_OPEN || conn->is_leaving || !frame_push(conn))
         return VELO_AGAIN;
     uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
-    if ((len_bytes + WIRE_BYTES - 1) / WIRE_BYTES > credit(conn))
+    if ((len_bytes + WIRE_BYTES - 1) / WIRE_BYTES > lines_left(conn))
         return VELO_AGAIN;
     host_io->work(HOST_CALL);
     (void)circuit_put_frame(circuit, frame, bytes);
@@ -84,7 +85,7 @@ const struct circuits_use frame_circuits = {
 bool frame_mark(struct conn *conn, enum wire_kind kind)
 {
     uint64_t line[WIRE_LINE_WORDS] = {0};
-    if (!frame_push(conn) || credit(conn) == 0 || !send_line(conn, kind, line, 2, conn->sent))
+    if (!frame_push(conn) || lines_left(conn) == 0 || !send_line(conn, kind, line, 2, conn->sent))
         return false;
     conn->sent++;
     return true;

@@ -24,7 +24,7 @@ void greeting_call(struct conn *conn)
     (void)greeting_push(conn);
 }
 
-static uint64_t introduction(const struct conn *conn, uint16_t call)
+static uint64_t pack_introduction(const struct conn *conn, uint16_t call)
 {
     return (uint64_t)conn->endpoint->base.attr.generation | wire_word(0, 0, conn->window_in, call);
 }
@@ -38,7 +38,7 @@ static bool send_hello(struct conn *conn)
     line[2] = VELO_SPEC_HASH;
     line[3] = endpoint->base.attr.id | (uint64_t)conn->circuits.peer << 32;
     line[4] = endpoint->domain_hash;
-    line[5] = introduction(conn, conn->call);
+    line[5] = pack_introduction(conn, conn->call);
     return store_line(endpoint, conn->address, WIRE_HELLO, line, 2 + WIRE_HELLO_WORDS);
 }
 
@@ -53,7 +53,7 @@ static bool send_answer(const struct endpoint *endpoint, uint16_t to, uint16_t t
 static bool send_reply(const struct conn *conn)
 {
     return send_answer(conn->endpoint, conn->address, conn->context_generation, WIRE_REPLY,
-                       introduction(conn, conn->peer_call));
+                       pack_introduction(conn, conn->peer_call));
 }
 
 bool greeting_push(struct conn *conn)

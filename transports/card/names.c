@@ -47,7 +47,7 @@ int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, siz
 }
 
 /* As velo_peer_name() said to this port, or to the one that it is beside. */
-static bool recall(const struct endpoint *endpoint, velo_id_t peer, struct place *place)
+static bool recall_place(const struct endpoint *endpoint, velo_id_t peer, struct place *place)
 {
     return port_recall(&endpoint->base.port, peer, place, sizeof *place);
 }
@@ -75,7 +75,7 @@ int names_resolve(struct conn *conn)
     velo_id_t peer = conn->circuits.peer;
     struct place known = {0};
     struct name name = {0};
-    if (recall(endpoint, peer, &known)) {
+    if (recall_place(endpoint, peer, &known)) {
         conn->address = known.address;
         /* Beside the port that has this name is the one that is wanted: it says where. */
         conn->context_generation = known.context_generation;
@@ -103,7 +103,7 @@ int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t addres
     struct name name = {0};
     uint32_t generation;
     *is_here = false;
-    if (recall(endpoint, peer, &known)) {
+    if (recall_place(endpoint, peer, &known)) {
         bool is_it = endpoint->is_beside ? wire_node(known.address) == wire_node(address)
                                          : known.address == address &&
                                                known.context_generation == context_generation;

@@ -22,7 +22,7 @@ static bool is_gone(struct conn *conn)
     return conn->dead_ticks >= DEAD_TICKS;
 }
 
-static void tick(struct conn *conn)
+static void tick_conn(struct conn *conn)
 {
     const struct endpoint *endpoint = conn->endpoint;
     uint32_t ticks = patience_ticks(&endpoint->patience);
@@ -55,6 +55,6 @@ void silence_tick(struct endpoint *endpoint)
     struct conn *next;
     for (struct conn *conn = endpoint->conns; conn; conn = next) {
         next = conn->next;
-        tick(conn);
+        tick_conn(conn);
     }
 }

@@ -9,7 +9,7 @@ void circuits_init(struct circuits *circuits, struct endpoint_base *endpoint, ve
 }
 
 /* Room for the number of a circuit. */
-static bool grow(struct circuit_table *table, uint32_t number)
+static bool grow_table(struct circuit_table *table, uint32_t number)
 {
     uint32_t len = table->len ? table->len : 8;
     while (len <= number)
@@ -54,7 +54,7 @@ int circuit_dial(struct circuits *circuits, struct velo_link *link, void **out)
             VELO_ERR_FULL, "%u connections to port %u.%u are open; close some", CIRCUITS_MAX,
             VELO_ID_NODE(circuits->peer), VELO_ID_VPID(circuits->peer));
     struct circuit *circuit =
-        grow(table, number) ? circuit_new(circuits, (uint16_t)number, true) : NULL;
+        grow_table(table, number) ? circuit_new(circuits, (uint16_t)number, true) : NULL;
     if (!circuit)
         return circuits->endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a circuit");
     circuit->link = link;
@@ -189,7 +189,7 @@ static struct circuit *circuit_find(const struct circuits *circuits,
 static struct circuit *circuit_ring(struct circuits *circuits, const struct wire_envelope *envelope)
 {
     struct circuit_table *table = &circuits->tables[false];
-    if (envelope->circuit >= CIRCUITS_MAX || !grow(table, envelope->circuit))
+    if (envelope->circuit >= CIRCUITS_MAX || !grow_table(table, envelope->circuit))
         return NULL;
     if (table->at[envelope->circuit])
         return NULL; /* The dialer hangs a circuit up before it uses the number again. */

@@ -68,7 +68,7 @@ static struct circuit *circuit_new(struct endpoint *endpoint, struct velo_link *
 }
 
 /* Free the circuits that the library has hung up. */
-static void sweep(struct endpoint *endpoint)
+static void sweep_circuits(struct endpoint *endpoint)
 {
     struct circuit **at = &endpoint->circuits;
     while (*at) {
@@ -102,7 +102,7 @@ static void show_waiting(const struct endpoint *endpoint)
 /* It was told of circuits as of links. */
 static struct circuit *circuit_of(struct velo_link *link) { return (struct circuit *)link; }
 
-static struct velo_link *rang(void *owner, void *circuit_below)
+static struct velo_link *circuit_rang(void *owner, void *circuit_below)
 {
     struct endpoint *endpoint = owner;
     struct circuit *circuit = circuit_new(endpoint, NULL, circuit_below);
@@ -112,27 +112,30 @@ static struct velo_link *rang(void *owner, void *circuit_below)
     return circuit && circuit->link ? (struct velo_link *)circuit : NULL;
 }
 
-static void lose(struct circuit *circuit, int status)
+static void lose_circuit(struct circuit *circuit, int status)
 {
     circuit->lost = status;
     hang_up_below(circuit);
 }
 
-static void came(struct velo_link *link, const struct velo_frame *frame)
+static void frame_came(struct velo_link *link, const struct velo_frame *frame)
 {
     struct circuit *circuit = circuit_of(link);
     if (!queue_add(&circuit->queue, &settings, frame))
-        lose(circuit, VELO_ERR_NO_MEMORY);
+        lose_circuit(circuit, VELO_ERR_NO_MEMORY);
 }
 
-static void room(struct velo_link *link)
+static void room_came(struct velo_link *link)
 {
     const struct circuit *circuit = circuit_of(link);
     if (circuit->link)
         circuit->endpoint->calls->room_came(circuit->link);
 }
 
-static void lost(struct velo_link *link, int status) { lose(circuit_of(link), status); }
+static void circuit_lost(struct velo_link *link, int status)
+{
+    lose_circuit(circuit_of(link), status);
+}
 
 static void count_refused(void *owner, uint64_t count)
 {
@@ -161,7 +164,7 @@ static uint32_t node_of(void *owner, velo_id_t id)
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Hand the frames of a circuit to the library. True: there were any. */
-static bool deliver(struct circuit *circuit)
+static bool deliver_frames(struct circuit *circuit)
 {
     uint32_t most = settings.partial ? settings.partial : FRAMES_PER_LOOK;
     uint32_t taken = 0;
@@ -172,7 +175,7 @@ static bool deliver(struct circuit *circuit)
         circuit->endpoint->calls->frame_came(circuit->link, &kept->frame);
         free(kept);
         if (settings.die && ++circuit->frames >= settings.die) {
-            lose(circuit, VELO_ERR_PEER_DEAD);
+            lose_circuit(circuit, VELO_ERR_PEER_DEAD);
             queue_clear(&circuit->queue);
         }
     }
@@ -183,7 +186,7 @@ static bool deliver(struct circuit *circuit)
 static bool look_at(struct circuit *circuit)
 {
     const struct velo_transport_calls *calls = circuit->endpoint->calls;
-    bool any = deliver(circuit);
+    bool any = deliver_frames(circuit);
     if (circuit->link && circuit->lost && circuit->queue.len == 0)
         calls->circuit_lost(circuit->link, circuit->lost);
     if (circuit->link && circuit->is_full) {
@@ -202,7 +205,7 @@ static bool faults_progress(void *self)
     bool any = below->progress(endpoint->below);
     for (struct circuit *circuit = endpoint->circuits; circuit; circuit = circuit->next)
         any |= look_at(circuit);
-    sweep(endpoint);
+    sweep_circuits(endpoint);
     for (const struct circuit *circuit = endpoint->circuits; circuit && !is_waiting;
          circuit = circuit->next)
         is_waiting = circuit->queue.len > 0 || circuit->is_full || circuit->lost;
@@ -230,7 +233,7 @@ static int faults_dial(void *self, velo_id_t peer, struct velo_link *link, void 
     int status = below->dial(endpoint->below, peer, (struct velo_link *)circuit, &circuit->below);
     if (status) {
         circuit->link = NULL;
-        sweep(endpoint);
+        sweep_circuits(endpoint);
         return status;
     }
     *out = circuit;
@@ -303,7 +306,7 @@ static void faults_close(void *self)
         below->close(endpoint->below);
     for (struct circuit *circuit = endpoint->circuits; circuit; circuit = circuit->next)
         circuit->link = NULL;
-    sweep(endpoint);
+    sweep_circuits(endpoint);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
     if (endpoint->waiting >= 0)
@@ -333,10 +336,10 @@ static int faults_open(const struct velo_endpoint_attr *attr,
     if (!endpoint)
         return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
     *endpoint = (struct endpoint){.calls = calls,
-                                  .own_calls = {.circuit_rang = rang,
-                                                .frame_came = came,
-                                                .room_came = room,
-                                                .circuit_lost = lost,
+                                  .own_calls = {.circuit_rang = circuit_rang,
+                                                .frame_came = frame_came,
+                                                .room_came = room_came,
+                                                .circuit_lost = circuit_lost,
                                                 .fail = calls->fail,
                                                 .count_refused = count_refused,
                                                 .host_of = host_of,

@@ -30,7 +30,7 @@ bool queue_add(struct queue *queue, const struct settings *settings, const struc
     return true;
 }
 
-static uint32_t draw(struct queue *queue, const struct settings *settings, uint32_t below)
+static uint32_t draw_number(struct queue *queue, const struct settings *settings, uint32_t below)
 {
     if (queue->random == 0)
         queue->random = settings->seed + UINT64_C(1);
@@ -59,7 +59,7 @@ struct kept *queue_take(struct queue *queue, const struct settings *settings)
     struct kept **at = &queue->first;
     if (!*at || (settings->delay_us && queue->first->due_us > now_us()))
         return NULL;
-    for (uint32_t skip = settings->reorder ? draw(queue, settings, settings->reorder) : 0;
+    for (uint32_t skip = settings->reorder ? draw_number(queue, settings, settings->reorder) : 0;
          skip > 0 && *at; skip--)
         at = &(*at)->next;
     if (!*at || !may_overtake(queue, *at))

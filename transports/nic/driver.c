@@ -68,7 +68,7 @@ static void (*take_news)(void);
 
 static struct card *card_of(const struct host_context *context) { return context->back; }
 
-static const char *path(void)
+static const char *card_path(void)
 {
     const char *set = getenv("VELO_CARD");
     return set && *set ? set : "/dev/velo0";
@@ -76,25 +76,26 @@ static const char *path(void)
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
-static void *map(const struct card *card, unsigned kind, uint64_t rest, size_t len_bytes,
-                 int rights)
+static void *map_file(const struct card *card, unsigned kind, uint64_t rest, size_t len_bytes,
+                      int rights)
 {
     void *at =
         mmap(NULL, len_bytes, rights, MAP_SHARED, card->file, (off_t)VELO_CARD_OFFSET(kind, rest));
     return at == MAP_FAILED ? NULL : at;
 }
 
-static void unmap(volatile void *at, size_t len_bytes)
+static void unmap_file(volatile void *at, size_t len_bytes)
 {
     if (at)
         (void)munmap((void *)(uintptr_t)at, len_bytes);
 }
 
-static volatile uint64_t *target(struct card *card, uint16_t number)
+static volatile uint64_t *target_page(struct card *card, uint16_t number)
 {
     if (!card->targets[number])
-        card->targets[number] = map(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES,
-                                    HOST_PAGE_BYTES, PROT_WRITE);
+        card->targets[number] =
+            map_file(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES, HOST_PAGE_BYTES,
+                     PROT_WRITE);
     return card->targets[number];
 }
 
@@ -120,12 +121,12 @@ static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_in_child
 static void free_card(struct card *card)
 {
     const struct host_context *context = card->context;
-    unmap(card->ring, (size_t)context->ring_slots * VELO_LINE_BYTES);
-    unmap(card->queue, (size_t)context->queue_entries * 16);
-    unmap(card->ring_pointer, HOST_PAGE_BYTES);
-    unmap(card->queue_pointer, HOST_PAGE_BYTES);
+    unmap_file(card->ring, (size_t)context->ring_slots * VELO_LINE_BYTES);
+    unmap_file(card->queue, (size_t)context->queue_entries * 16);
+    unmap_file(card->ring_pointer, HOST_PAGE_BYTES);
+    unmap_file(card->queue_pointer, HOST_PAGE_BYTES);
     for (uint32_t i = 0; card->targets && i < TARGETS; i++)
-        unmap(card->targets[i], HOST_PAGE_BYTES);
+        unmap_file(card->targets[i], HOST_PAGE_BYTES);
     free((void *)card->targets);
     if (card->file >= 0)
         close(card->file);
@@ -136,7 +137,7 @@ static int fail_open(void)
 {
     return host_fail(errno == EACCES ? VELO_ERR_ACCESS : VELO_ERR_STATE,
                      "VELO_SIM names no simulated cluster, and the card %s cannot be opened: %s",
-                     path(), strerror(errno));
+                     card_path(), strerror(errno));
 }
 
 static int fail_take(void)
@@ -146,7 +147,7 @@ static int fail_take(void)
                  : error == EPROTO                 ? VELO_ERR_VERSION
                  : error == EPERM                  ? VELO_ERR_ACCESS
                                                    : VELO_ERR_STATE;
-    return host_fail(status, "%s gives no context: %s", path(),
+    return host_fail(status, "%s gives no context: %s", card_path(),
                      error == EPROTO   ? "its driver was built from another release"
                      : error == ENOSPC ? "all are in use"
                                        : strerror(error));
@@ -171,8 +172,8 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
 static bool map_all(struct card *card, const struct host_context *context, uint32_t store_lines)
 {
     card->ring =
-        map(card, VELO_CARD_RING, 0, (size_t)context->ring_slots * VELO_LINE_BYTES, PROT_READ);
-    card->ring_pointer = map(card, VELO_CARD_RING_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
+        map_file(card, VELO_CARD_RING, 0, (size_t)context->ring_slots * VELO_LINE_BYTES, PROT_READ);
+    card->ring_pointer = map_file(card, VELO_CARD_RING_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
     if (store_lines >= LINE_WORDS) {
         card->share = store_lines;
         card->targets = calloc(TARGETS, sizeof *card->targets);
@@ -180,7 +181,7 @@ static bool map_all(struct card *card, const struct host_context *context, uint3
     return card->ring && card->ring_pointer && (card->share == 0 || card->targets);
 }
 
-static int watch(struct card *card)
+static int watch_card(struct card *card)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct epoll_event event = {.events = EPOLLIN};
@@ -208,7 +209,7 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     *context = (struct host_context){.back = card};
     card->context = context;
     (void)pthread_mutex_init(&card->storing, NULL);
-    card->file = fd_above_standard(open(path(), O_RDWR | O_CLOEXEC));
+    card->file = fd_above_standard(open(card_path(), O_RDWR | O_CLOEXEC));
     int status = card->file < 0                                 ? fail_open()
                  : take_context(card, id, is_unit, &taken) != 0 ? fail_take()
                                                                 : VELO_OK;
@@ -221,8 +222,8 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     context->opened = taken.opened;
     context->ring_slots = taken.ring_slots;
     context->queue_entries = taken.queue_entries;
-    if (!map_all(card, context, taken.store_lines) || watch(card) != 0) {
-        status = host_fail(VELO_ERR_SYSTEM, "%s: a context cannot be mapped: %s", path(),
+    if (!map_all(card, context, taken.store_lines) || watch_card(card) != 0) {
+        status = host_fail(VELO_ERR_SYSTEM, "%s: a context cannot be mapped: %s", card_path(),
                            strerror(errno));
         free_card(card);
         return status;
@@ -249,11 +250,11 @@ static int queue_open(struct host_context *context)
     struct card *card = card_of(context);
     if (context->queue)
         return VELO_OK;
-    card->queue =
-        map(card, VELO_CARD_QUEUE, 0, (size_t)context->queue_entries * 16, PROT_READ | PROT_WRITE);
-    card->queue_pointer = map(card, VELO_CARD_QUEUE_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
+    card->queue = map_file(card, VELO_CARD_QUEUE, 0, (size_t)context->queue_entries * 16,
+                           PROT_READ | PROT_WRITE);
+    card->queue_pointer = map_file(card, VELO_CARD_QUEUE_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
     if (!card->queue || !card->queue_pointer)
-        return host_fail(VELO_ERR_STATE, "%s gives no notification queue: %s", path(),
+        return host_fail(VELO_ERR_STATE, "%s gives no notification queue: %s", card_path(),
                          strerror(errno));
     context->queue = card->queue;
     return VELO_OK;
@@ -263,10 +264,10 @@ static int queue_open(struct host_context *context)
 static void place(int *node, uint32_t *first, uint32_t *step)
 {
     char name[PATH_MAX], text[16] = {0};
-    const char *slash = strrchr(path(), '/');
+    const char *slash = strrchr(card_path(), '/');
     *first = 0;
     *step = 1;
-    (void)snprintf(name, sizeof name, "/sys/class/velo/%s/node", slash ? slash + 1 : path());
+    (void)snprintf(name, sizeof name, "/sys/class/velo/%s/node", slash ? slash + 1 : card_path());
     int file = *node == 0 ? fd_above_standard(open(name, O_RDONLY | O_CLOEXEC)) : -1;
     if (file < 0)
         return;
@@ -325,7 +326,7 @@ static bool store_by_share(struct card *card, uint64_t address, const uint64_t *
 {
     if (!has_room(card, len_words))
         return false;
-    volatile uint64_t *page = target(card, (uint16_t)(address / HOST_PAGE_BYTES));
+    volatile uint64_t *page = target_page(card, (uint16_t)(address / HOST_PAGE_BYTES));
     if (!page)
         return true;
     card->under_way += len_words;
@@ -361,10 +362,10 @@ static bool may_send(const struct host_context *context, uint16_t number)
 {
     struct card *card = card_of(context);
     if (card->share)
-        return target(card, number) != NULL;
-    void *page = map(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES, HOST_PAGE_BYTES,
-                     PROT_WRITE);
-    unmap(page, HOST_PAGE_BYTES);
+        return target_page(card, number) != NULL;
+    void *page = map_file(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES,
+                          HOST_PAGE_BYTES, PROT_WRITE);
+    unmap_file(page, HOST_PAGE_BYTES);
     return page;
 }
 

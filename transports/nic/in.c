@@ -141,7 +141,7 @@ static void take_line(struct device_port *device, const uint64_t *line)
     }
 }
 
-static void drain(struct device_port *device)
+static void drain_ring(struct device_port *device)
 {
     const struct host_context *context = &device->context;
     for (;;) {
@@ -164,5 +164,5 @@ void nic_drain(struct device_port *device)
 {
     remote_drain(device); /* This comes first: before a sender's leave, the port has to hear of all
                              that the sender did. */
-    drain(device);
+    drain_ring(device);
 }

@@ -246,7 +246,7 @@ static bool post_again(struct velo_rma *rma, struct flight *flight)
 }
 
 /* False: it is posted once more. */
-static bool land(struct velo_rma *rma, struct flight *flight)
+static bool land_flight(struct velo_rma *rma, struct flight *flight)
 {
     struct velo_rma_peer *peer = flight->peer;
     struct op *op = flight->op;
@@ -289,7 +289,7 @@ static bool take_outcome(struct velo_rma *rma, const struct remote_outcome *outc
     }
     if (flight->descriptors > 0 || !flight->is_posted)
         return false;
-    return land(rma, flight);
+    return land_flight(rma, flight);
 }
 
 static int progress(struct velo_rma *rma)
@@ -305,7 +305,7 @@ static int progress(struct velo_rma *rma)
     if (flight)
         flight_post(rma, flight);
     if (flight && flight->is_posted && flight->descriptors == 0) {
-        ended += land(rma, flight);
+        ended += land_flight(rma, flight);
     }
     return ended;
 }
@@ -333,7 +333,7 @@ static void fail(struct velo_rma_peer *peer, int status)
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &offload->flights[i];
         if (flight->op && flight->peer == peer)
-            (void)land(rma, flight);
+            (void)land_flight(rma, flight);
         if (flight->lingers == peer)
             flight->lingers = NULL;
     }

@@ -8,8 +8,8 @@
 #include "wire.h"
 
 /* While the way to the node is full, arriving messages are taken in. */
-static void store(const struct device_port *device, unsigned unit, uint64_t address,
-                  const uint64_t *line, uint32_t len_words)
+static void store_line(const struct device_port *device, unsigned unit, uint64_t address,
+                       const uint64_t *line, uint32_t len_words)
 {
     while (!host_io->store(&device->context, unit, address, line, len_words))
         host_io->poll();
@@ -24,7 +24,7 @@ void nic_send_line(const struct device_port *device, uint64_t name, enum line_ki
     line[0] = velo_header_pack(0, (uint8_t)kind, (uint16_t)len_bytes, 0, 0);
     line[0] = recombine_checked(line, words);
     uint64_t target = velo_address_pack(0, (uint8_t)(words - 1), (uint8_t)to, (uint8_t)(to >> 8));
-    store(device, VELO_UNIT_VELO, target, line, words);
+    store_line(device, VELO_UNIT_VELO, target, line, words);
 }
 
 static void send_data(const struct device_port *device, const struct velo_conn *conn, uint64_t at,
@@ -96,7 +96,7 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
 
 void nic_send_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len)
 {
-    store(device, VELO_UNIT_RMA, 0, words, len);
+    store_line(device, VELO_UNIT_RMA, 0, words, len);
 }
 
 void nic_credit(struct velo_port *port, const struct ring_rx *rx)

@@ -40,7 +40,7 @@ static void forget_in_child(void)
     (void)pthread_mutex_init(&nic_lock, NULL);
 }
 
-static void begin(void)
+static void begin_process(void)
 {
     (void)pthread_atfork(NULL, NULL, forget_in_child);
     host_fail = velo_fail;
@@ -139,7 +139,7 @@ static void place(int *node, uint32_t *first, uint32_t *step) { host_io->place(n
 
 static int open_port(struct velo_port *port)
 {
-    (void)pthread_once(&once, begin);
+    (void)pthread_once(&once, begin_process);
     struct device_port *device = calloc(1, sizeof *device);
     if (!device)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");

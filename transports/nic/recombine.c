@@ -45,7 +45,7 @@ static bool part_of(const uint64_t *slot, struct part *part)
            end <= part->line_words && part->is_last == (end == part->line_words);
 }
 
-static void drop(struct recombine_line **link)
+static void drop_line(struct recombine_line **link)
 {
     struct recombine_line *line = *link;
     *link = line->older;
@@ -53,7 +53,7 @@ static void drop(struct recombine_line **link)
 }
 
 /* A part that begins a line may be the sender's last one of several that were never ended. */
-static bool begin(struct recombine *all, const struct part *part)
+static bool begin_line(struct recombine *all, const struct part *part)
 {
     unsigned open = 0;
     struct recombine_line **oldest = NULL;
@@ -63,7 +63,7 @@ static bool begin(struct recombine *all, const struct part *part)
             open++;
         }
     if (open == RECOMBINE_LINES) {
-        drop(oldest);
+        drop_line(oldest);
         all->dropped++;
     }
     struct recombine_line *line = calloc(1, sizeof *line);
@@ -78,7 +78,7 @@ static bool begin(struct recombine *all, const struct part *part)
     return true;
 }
 
-static bool fits(const struct recombine_line *line, const struct part *part)
+static bool part_fits(const struct recombine_line *line, const struct part *part)
 {
     return line->source == part->source && line->words == part->line_words &&
            line->next == part->offset;
@@ -94,17 +94,18 @@ static bool is_right(const uint64_t *line, unsigned words)
            recombine_checked(line, words) == line[0];
 }
 
-static bool end(struct recombine *all, const struct part *part, uint64_t header, uint64_t *line)
+static bool end_line(struct recombine *all, const struct part *part, uint64_t header,
+                     uint64_t *line)
 {
     uint64_t whole[LINE_WORDS] = {0};
     for (struct recombine_line **link = &all->newest; *link; link = &(*link)->older) {
-        if (!fits(*link, part))
+        if (!part_fits(*link, part))
             continue;
         memcpy(whole, (*link)->word, part->offset * sizeof(uint64_t));
         memcpy(whole + part->offset, part->word, part->words * sizeof(uint64_t));
         if (!is_right(whole, part->line_words))
             continue;
-        drop(link);
+        drop_line(link);
         /* The sender's tag and length; the rest is the hardware's word. */
         whole[0] = velo_header_pack(0, velo_header_tag(whole[0]), velo_header_len(whole[0]),
                                     velo_header_source(header), velo_header_seq(header));
@@ -117,7 +118,7 @@ static bool end(struct recombine *all, const struct part *part, uint64_t header,
 static bool go_on(const struct recombine *all, const struct part *part)
 {
     for (struct recombine_line *line = all->newest; line; line = line->older)
-        if (fits(line, part)) {
+        if (part_fits(line, part)) {
             memcpy(line->word + part->offset, part->word, part->words * sizeof(uint64_t));
             line->next = (uint8_t)(part->offset + part->words);
             return true;
@@ -129,9 +130,9 @@ enum recombine_result recombine_take(struct recombine *all, const uint64_t *slot
 {
     struct part part;
     if (part_of(slot, &part)) {
-        if (part.is_last && end(all, &part, slot[0], line))
+        if (part.is_last && end_line(all, &part, slot[0], line))
             return RECOMBINE_WHOLE;
-        if (!part.is_last && (part.offset == 0 ? begin(all, &part) : go_on(all, &part)))
+        if (!part.is_last && (part.offset == 0 ? begin_line(all, &part) : go_on(all, &part)))
             return RECOMBINE_OPEN;
     }
     all->refused++;
@@ -141,5 +142,5 @@ enum recombine_result recombine_take(struct recombine *all, const uint64_t *slot
 void recombine_close(struct recombine *all)
 {
     while (all->newest)
-        drop(&all->newest);
+        drop_line(&all->newest);
 }

@@ -37,7 +37,7 @@ _Static_assert(OUTCOMES_MAX > REMOTE_DESCRIPTORS_MAX, "each descriptor has one o
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static struct device_remote *make(struct device_port *device)
+static struct device_remote *make_remote(struct device_port *device)
 {
     if (!device->remote)
         device->remote = calloc(1, sizeof *device->remote);
@@ -47,7 +47,7 @@ static struct device_remote *make(struct device_port *device)
 int remote_open(struct device_port *device)
 {
     pthread_mutex_lock(&nic_lock);
-    const struct device_remote *remote = make(device);
+    const struct device_remote *remote = make_remote(device);
     pthread_mutex_unlock(&nic_lock);
     if (!remote)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
@@ -72,7 +72,7 @@ void remote_close(struct device_port *device)
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
-static bool add(struct halves *halves, const struct half *half)
+static bool add_half(struct halves *halves, const struct half *half)
 {
     if (halves->len == halves->room) {
         size_t room = halves->room ? 2 * halves->room : 64;
@@ -107,7 +107,7 @@ static bool open_gate(struct device_port *device, uint32_t sender, uint8_t gate)
     struct device_remote *remote = device->remote;
     size_t at = find_half(&remote->waiting, sender, gate);
     if (at == remote->waiting.len)
-        return add(&remote->opened, &(struct half){.sender = sender, .gate = gate});
+        return add_half(&remote->opened, &(struct half){.sender = sender, .gate = gate});
     uint64_t word = remote->waiting.all[at].word;
     take_out(&remote->waiting, at);
     nic_open_slot(device->port, word, sender);
@@ -116,12 +116,12 @@ static bool open_gate(struct device_port *device, uint32_t sender, uint8_t gate)
 
 bool remote_gated(struct device_port *device, uint64_t word, uint8_t gate, uint32_t sender)
 {
-    struct device_remote *remote = make(device);
+    struct device_remote *remote = make_remote(device);
     if (!remote)
         return false;
     size_t at = find_half(&remote->opened, sender, gate);
     if (at == remote->opened.len)
-        return add(&remote->waiting, &(struct half){sender, gate, word});
+        return add_half(&remote->waiting, &(struct half){sender, gate, word});
     take_out(&remote->opened, at);
     nic_open_slot(device->port, word, sender);
     return true;

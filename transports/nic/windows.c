@@ -34,7 +34,7 @@ static uint32_t window_to_take(const struct windows *windows, uint32_t in_use)
     return best;
 }
 
-static void withdraw(struct windows *windows, uint32_t i, const struct device_port *device)
+static void withdraw_window(struct windows *windows, uint32_t i, const struct device_port *device)
 {
     if (windows->all[i].len_bytes)
         host_io->memory_withdraw(&device->context, windows->all[i].page);
@@ -42,8 +42,8 @@ static void withdraw(struct windows *windows, uint32_t i, const struct device_po
 }
 
 /* Whole pages from `begin` on. False: there is no memory, or no room in the table. */
-static bool enter(struct windows *windows, uint32_t i, const struct device_port *device,
-                  uint64_t begin, uint64_t end)
+static bool enter_window(struct windows *windows, uint32_t i, const struct device_port *device,
+                         uint64_t begin, uint64_t end)
 {
     uint64_t word = velo_registered_page_pack(1, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE, 0, 0,
                                               (uint16_t)nic_name_id(nic_name(device)));
@@ -61,12 +61,12 @@ uint32_t windows_make(struct windows *windows, uint32_t in_use, const struct dev
     uint32_t i = window_to_take(windows, in_use);
     if (i == WINDOWS_MAX)
         return i;
-    withdraw(windows, i, device);
+    withdraw_window(windows, i, device);
     uint64_t begin = address & ~(HOST_PAGE_BYTES - 1);
     uint64_t end = address + len_bytes;
     bool is_entered = end < begin + WINDOW_BYTES_MIN &&
-                      enter(windows, i, device, begin, begin + WINDOW_BYTES_MIN);
-    return is_entered || enter(windows, i, device, begin, end) ? i : WINDOWS_MAX;
+                      enter_window(windows, i, device, begin, begin + WINDOW_BYTES_MIN);
+    return is_entered || enter_window(windows, i, device, begin, end) ? i : WINDOWS_MAX;
 }
 
 uint64_t windows_use(struct windows *windows, uint32_t window, uint64_t address)
@@ -80,7 +80,7 @@ void windows_drop(struct windows *windows, uint32_t which, const struct device_p
 {
     for (uint32_t i = 0; i < WINDOWS_MAX; i++)
         if (which & UINT32_C(1) << i)
-            withdraw(windows, i, device);
+            withdraw_window(windows, i, device);
 }
 
 void windows_close(struct windows *windows, const struct device_port *device)

@@ -10,7 +10,7 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static bool grow(struct endpoint *endpoint)
+static bool grow_table(struct endpoint *endpoint)
 {
     uint32_t len = endpoint->conns_len ? 2 * endpoint->conns_len : 16;
     if (len > CONNS_MAX)
@@ -36,7 +36,7 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
     while (index < endpoint->conns_len &&
            (endpoint->conns[index] || endpoint->former_conns[index].ticks > 0))
         index++;
-    if (endpoint->over_len >= OVER_MAX || (index == endpoint->conns_len && !grow(endpoint)))
+    if (endpoint->over_len >= OVER_MAX || (index == endpoint->conns_len && !grow_table(endpoint)))
         return NULL;
     struct conn *conn = calloc(1, sizeof *conn + sizeof(struct wire_greeting) + ACK_BYTES);
     if (!conn)
@@ -94,7 +94,7 @@ int conn_open(struct conn *conn)
     return VELO_OK;
 }
 
-static void unlist(struct conn *conn)
+static void unlist_conn(struct conn *conn)
 {
     struct conn **at = &conn->endpoint->filled;
     while (*at && *at != conn)
@@ -110,7 +110,7 @@ void conn_end(struct conn *conn, int status)
     if (conn->state == CONN_OVER)
         return;
     if (conn->is_listed)
-        unlist(conn);
+        unlist_conn(conn);
     if (conn->state == CONN_OPEN)
         endpoint->former_conns[conn->index] =
             (struct former_conn){.token = conn->token_in, .ticks = FORMER_TICKS};

@@ -17,7 +17,7 @@ extern struct velo_transport velo_transport;
 
 /* ---- what the fabric says -------------------------------------------------------------------- */
 
-static void post(struct endpoint *endpoint, struct packet *packet)
+static void post_packet(struct endpoint *endpoint, struct packet *packet)
 {
     if (fabric_receive(&endpoint->fabric, packet))
         return;
@@ -31,12 +31,12 @@ static void post_again(struct endpoint *endpoint)
     endpoint->unposted = NULL;
     while (packet) {
         struct packet *next = packet->next;
-        post(endpoint, packet);
+        post_packet(endpoint, packet);
         packet = next;
     }
 }
 
-static void sent(struct packet *packet, bool is_failed)
+static void note_sent(struct packet *packet, bool is_failed)
 {
     struct conn *conn = packet->conn;
     if (packet->use == PACKET_TX) {
@@ -59,7 +59,7 @@ static void take_outcome(struct endpoint *endpoint, const struct outcome *outcom
 {
     struct packet *packet = outcome->packet;
     if (packet && packet->use != PACKET_RX) {
-        sent(packet, outcome->is_failed);
+        note_sent(packet, outcome->is_failed);
         return;
     }
     if (!packet || outcome->is_failed)
@@ -67,7 +67,7 @@ static void take_outcome(struct endpoint *endpoint, const struct outcome *outcom
     else
         packet_take(endpoint, packet->data, outcome->len_bytes, outcome->from);
     if (packet)
-        post(endpoint, packet);
+        post_packet(endpoint, packet);
 }
 
 /* Those that are there: to ask the fabric once more costs a system call. */
@@ -87,7 +87,7 @@ static bool take_looped(struct endpoint *endpoint)
         struct packet *packet = endpoint->looped;
         endpoint->looped = packet->next;
         packet_take(endpoint, packet->data, packet->len_bytes, FI_ADDR_UNSPEC);
-        sent(packet, false);
+        note_sent(packet, false);
         any = true;
     }
     return any;
@@ -188,7 +188,7 @@ static bool ofi_arm(void *self)
 /* ---- circuits ----------------------------------------------------------------------------------- */
 
 /* A new connection to a peer, or a circuit of one that there is. */
-static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
+static int reach_peer(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 {
     struct velo_port_shown shown;
     struct conn *conn = conn_find(endpoint, peer, CONN_OPEN);
@@ -218,7 +218,7 @@ static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
 static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
 {
     struct conn *conn;
-    int status = reach(self, peer, &conn);
+    int status = reach_peer(self, peer, &conn);
     return status ? status : circuit_dial(&conn->circuits, link, out);
 }
 
@@ -278,7 +278,7 @@ static bool is_taken(struct conn *conn, uint32_t *asked)
     return false;
 }
 
-static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
+static void finish_conn(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
 {
     uint32_t asked = endpoint->conns[index]->acked;
     const struct conn *conn;
@@ -297,7 +297,7 @@ static void ofi_finish(void *self)
     int64_t end_ns = timer_now_ns() + FINISH_NS;
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
         if (endpoint->conns[i])
-            finish(endpoint, i, end_ns);
+            finish_conn(endpoint, i, end_ns);
 }
 
 static void ofi_close(void *self)
@@ -342,7 +342,7 @@ static int open_packets(struct endpoint *endpoint)
             .use = PACKET_RX,
             .desc = endpoint->rx_memory.mr ? fi_mr_desc(endpoint->rx_memory.mr) : NULL,
             .data = endpoint->rx_memory.base + (size_t)i * WIRE_PACKET_BYTES};
-        post(endpoint, &endpoint->rx[i]);
+        post_packet(endpoint, &endpoint->rx[i]);
     }
     return VELO_OK;
 }

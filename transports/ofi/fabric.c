@@ -85,7 +85,7 @@ static void limit_buffers(void)
 }
 
 /* libfabric has nothing, or nothing that serves us. */
-static int complain(const struct endpoint *endpoint, const char *host, int error)
+static int complain_of_libfabric(const struct endpoint *endpoint, const char *host, int error)
 {
     const struct settings *settings = &endpoint->settings;
     return endpoint->base.calls->fail(
@@ -98,7 +98,7 @@ static int complain(const struct endpoint *endpoint, const char *host, int error
         error ? fi_strerror(-error) : "");
 }
 
-static int choose(struct endpoint *endpoint)
+static int choose_provider(struct endpoint *endpoint)
 {
     static const uint64_t needs[] = {FI_MSG | FI_SOURCE | FI_RMA, FI_MSG | FI_SOURCE};
     const struct settings *settings = &endpoint->settings;
@@ -126,7 +126,7 @@ static int choose(struct endpoint *endpoint)
         if (all)
             fi_freeinfo(all);
     }
-    return endpoint->fabric.info ? VELO_OK : complain(endpoint, host, error);
+    return endpoint->fabric.info ? VELO_OK : complain_of_libfabric(endpoint, host, error);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static int open_all(struct fabric *f)
 int fabric_open(struct endpoint *endpoint)
 {
     struct fabric *fabric = &endpoint->fabric;
-    int status = choose(endpoint);
+    int status = choose_provider(endpoint);
     if (status || !fabric->info)
         return status;
     fabric->inject_bytes = fabric->info->tx_attr->inject_size < INJECT_BYTES_MAX

@@ -81,7 +81,7 @@ static void put_name(struct conn *conn, struct wire_greeting *greeting, const ch
     }
 }
 
-static void fill(struct conn *conn, struct wire_greeting *greeting)
+static void fill_greeting(struct conn *conn, struct wire_greeting *greeting)
 {
     const struct endpoint *endpoint = conn->endpoint;
     char domain[WIRE_DOMAIN_BYTES]; /* A REDIRECT keeps what the HELLO wanted. */
@@ -120,7 +120,7 @@ bool greeting_push(struct conn *conn)
         return true;
     if (conn->is_greeting_sent)
         return false;
-    fill(conn, (struct wire_greeting *)conn->greeting.data);
+    fill_greeting(conn, (struct wire_greeting *)conn->greeting.data);
     conn->greeting.len_bytes = sizeof(struct wire_greeting);
     enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address);
     if (sent == FABRIC_BUSY) {
@@ -134,7 +134,7 @@ bool greeting_push(struct conn *conn)
     return true;
 }
 
-static void owe(struct conn *conn, uint32_t kind)
+static void owe_greeting(struct conn *conn, uint32_t kind)
 {
     conn->owed = kind;
     (void)greeting_push(conn);
@@ -144,7 +144,7 @@ void greeting_again(struct conn *conn)
 {
     conn->is_yielding = false;
     draw_nonce(conn->nonce_hello);
-    owe(conn, WIRE_HELLO);
+    owe_greeting(conn, WIRE_HELLO);
 }
 
 int greeting_call(struct conn *conn)
@@ -172,7 +172,7 @@ static void set_tokens(struct conn *conn)
 }
 
 /* Why there is no connection for a HELLO; 0: there is one, or may be. */
-static void judge(struct conn *conn, const struct wire_greeting *hello)
+static void judge_hello(struct conn *conn, const struct wire_greeting *hello)
 {
     const struct endpoint *endpoint = conn->endpoint;
     bool is_other = strcmp(hello->domain, endpoint->base.attr.domain) != 0;
@@ -182,7 +182,7 @@ static void judge(struct conn *conn, const struct wire_greeting *hello)
     if (conn->refusal == VELO_OK && is_other)
         memcpy(((struct wire_greeting *)conn->greeting.data)->domain, hello->domain,
                sizeof hello->domain);
-    owe(conn, conn->refusal ? WIRE_REFUSE : is_other ? WIRE_REDIRECT : WIRE_REPLY);
+    owe_greeting(conn, conn->refusal ? WIRE_REFUSE : is_other ? WIRE_REDIRECT : WIRE_REPLY);
 }
 
 /* If both sides call at once, the call of the lower id is answered. */
@@ -215,7 +215,7 @@ static void take_hello(struct endpoint *endpoint, const struct wire_greeting *he
     memcpy(conn->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES);
     draw_nonce(conn->nonce_reply);
     set_tokens(conn);
-    judge(conn, hello);
+    judge_hello(conn, hello);
 }
 
 static void take_redirect(struct conn *conn, const struct wire_greeting *greeting)
@@ -239,7 +239,7 @@ static void take_reply(struct conn *conn, const struct wire_greeting *reply)
     conn->peer_index = reply->index;
     memcpy(conn->nonce_reply, reply->nonce_reply, WIRE_NONCE_BYTES);
     set_tokens(conn);
-    owe(conn, WIRE_CONFIRM);
+    owe_greeting(conn, WIRE_CONFIRM);
 }
 
 /* Take the place of what there was: its peer has begun anew. */
@@ -274,7 +274,7 @@ static bool is_sound(const struct endpoint *endpoint, const struct wire_greeting
 }
 
 /* One that the port knows of may have another secret. Its address is not from the greeting. */
-static void reject(struct endpoint *endpoint, const struct wire_greeting *hello)
+static void reject_hello(struct endpoint *endpoint, const struct wire_greeting *hello)
 {
     fi_addr_t address;
     uint32_t generation;
@@ -293,7 +293,7 @@ static void reject(struct endpoint *endpoint, const struct wire_greeting *hello)
     conn->address = address;
     conn->peer_index = hello->index;
     memcpy(conn->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES);
-    owe(conn, WIRE_REJECT);
+    owe_greeting(conn, WIRE_REJECT);
 }
 
 /* An answer to a call that is over, or has begun anew, comes late: it is nobody's fault. */
@@ -327,7 +327,7 @@ static void take_unsound(struct endpoint *endpoint, const struct wire_greeting *
     if (greeting->header.kind == WIRE_REJECT)
         take_reject(endpoint, greeting, from);
     else
-        reject(endpoint, greeting);
+        reject_hello(endpoint, greeting);
 }
 
 void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes, fi_addr_t from)

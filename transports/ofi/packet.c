@@ -23,7 +23,7 @@
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static void list(struct conn *conn)
+static void list_conn(struct conn *conn)
 {
     if (conn->is_listed)
         return;
@@ -32,7 +32,7 @@ static void list(struct conn *conn)
     conn->endpoint->filled = conn;
 }
 
-static bool begin(struct conn *conn)
+static bool begin_packet(struct conn *conn)
 {
     if (conn->filling && !packet_flush(conn))
         return false;
@@ -43,11 +43,11 @@ static bool begin(struct conn *conn)
     packet->len_bytes = sizeof(struct wire_header);
     conn->filling = packet;
     conn->filling_ns = timer_now_ns();
-    list(conn);
+    list_conn(conn);
     return true;
 }
 
-static void append(const struct circuit *circuit, const struct velo_frame *frame)
+static void append_frame(const struct circuit *circuit, const struct velo_frame *frame)
 {
     struct packet *packet = ((struct conn *)circuit->circuits)->filling;
     packet->len_bytes += circuit_put_frame(circuit, frame, packet->data + packet->len_bytes);
@@ -74,7 +74,7 @@ static void put_credits(struct conn *conn)
         struct ofi_circuit *circuit = conn->credits;
         const struct velo_frame frame = {.kind = VELO_FRAME_CREDIT,
                                          .word = {circuit->credit[0], circuit->credit[1]}};
-        append(&circuit->circuit, &frame);
+        append_frame(&circuit->circuit, &frame);
         memcpy(circuit->credit_told, circuit->credit, sizeof circuit->credit_told);
         drop_credit(circuit);
     }
@@ -85,7 +85,7 @@ static bool push_credits(struct conn *conn)
 {
     bool are_alone = !conn->filling;
     bool is_asked = conn->is_asked;
-    if (conn->credits && are_alone && !begin(conn))
+    if (conn->credits && are_alone && !begin_packet(conn))
         return false;
     put_credits(conn);
     bool has_left = packet_flush(conn);
@@ -103,7 +103,7 @@ static int add_credit(struct ofi_circuit *circuit, const struct velo_frame *fram
         circuit->owes_credit = true;
         circuit->next_credit = conn->credits;
         conn->credits = circuit;
-        list(conn);
+        list_conn(conn);
     }
     if (frame->word[0] - circuit->credit_told[0] >= circuit->urgent[0] ||
         frame->word[1] - circuit->credit_told[1] >= circuit->urgent[1])
@@ -126,7 +126,7 @@ static void note_accept(struct ofi_circuit *circuit, const struct velo_frame *fr
 static bool make_room(struct conn *conn, uint32_t len_bytes)
 {
     return (conn->filling && conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES) ||
-           begin(conn);
+           begin_packet(conn);
 }
 
 bool packet_has_room(const struct conn *conn)
@@ -143,7 +143,7 @@ int packet_add(struct circuit *circuit, const struct velo_frame *frame)
         return add_credit((struct ofi_circuit *)circuit, frame);
     if (!make_room(conn, wire_frame_bytes(frame->kind, frame->payload_bytes)))
         return VELO_AGAIN;
-    append(circuit, frame);
+    append_frame(circuit, frame);
     if (frame->kind == VELO_FRAME_ACCEPT &&
         frame->payload_bytes == sizeof(struct velo_frame_accept))
         note_accept((struct ofi_circuit *)circuit, frame);
@@ -186,7 +186,7 @@ static void put_header(struct conn *conn, struct packet *packet, enum wire_kind 
                                                                .token = conn->token_out};
 }
 
-static enum fabric_sent offer(struct conn *conn, struct packet *packet)
+static enum fabric_sent offer_packet(struct conn *conn, struct packet *packet)
 {
     enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, packet, conn->address);
     if (sent == FABRIC_BUSY)
@@ -211,7 +211,7 @@ bool packet_flush(struct conn *conn)
         return false;
     put_credits(conn); /* Also if it is too long to be injected then: theirs would cost more. */
     put_header(conn, packet, conn->is_leaving ? WIRE_BYE : WIRE_FRAMES);
-    enum fabric_sent sent = conn->is_self ? FABRIC_HAS : offer(conn, packet);
+    enum fabric_sent sent = conn->is_self ? FABRIC_HAS : offer_packet(conn, packet);
     if (sent == FABRIC_BUSY)
         return false;
     if (conn->is_self)
@@ -231,7 +231,7 @@ bool packet_flush(struct conn *conn)
 
 void packet_leave(struct conn *conn)
 {
-    conn->is_leaving = conn->filling || begin(conn);
+    conn->is_leaving = conn->filling || begin_packet(conn);
     if (conn->is_leaving)
         (void)packet_flush(conn);
 }
@@ -277,7 +277,7 @@ static bool send_sign(struct conn *conn, enum wire_kind kind)
     if (conn->is_self || conn->is_ack_sent)
         return false;
     put_header(conn, &conn->ack, kind);
-    enum fabric_sent sent = offer(conn, &conn->ack);
+    enum fabric_sent sent = offer_packet(conn, &conn->ack);
     if (sent == FABRIC_BUSY)
         return false;
     conn->is_ack_sent = sent == FABRIC_HAS;

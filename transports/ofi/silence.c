@@ -23,7 +23,7 @@ static void keep_alive(struct conn *conn)
         conn_end(conn, VELO_ERR_PEER_DEAD);
 }
 
-static void tick(struct conn *conn)
+static void tick_conn(struct conn *conn)
 {
     const struct endpoint *endpoint = conn->endpoint;
     uint32_t ticks = patience_ticks(&endpoint->settings.patience);
@@ -50,6 +50,6 @@ void silence_tick(struct endpoint *endpoint)
         if (endpoint->former_conns[i].ticks > 0)
             endpoint->former_conns[i].ticks--;
         if (endpoint->conns[i])
-            tick(endpoint->conns[i]);
+            tick_conn(endpoint->conns[i]);
     }
 }
