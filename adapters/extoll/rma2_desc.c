@@ -37,9 +37,9 @@ RMA2_ERROR rma2_desc_query_free(RMA2_Port port, int *count)
 }
 
 /* `count`: what stands in place of the size less 1. */
-static RMA2_ERROR fill(RMA2_Descriptor *descriptor, RMA2_Handle handle, RMA2_Command command,
-                       uint64_t count, RMA2_Notification_Spec spec, RMA2_Command_Modifier modifier,
-                       uint64_t word1, uint64_t word2)
+static RMA2_ERROR fill_descriptor(RMA2_Descriptor *descriptor, RMA2_Handle handle,
+                                  RMA2_Command command, uint64_t count, RMA2_Notification_Spec spec,
+                                  RMA2_Command_Modifier modifier, uint64_t word1, uint64_t word2)
 {
     if (!handle)
         return RMA2_ERR_INV_HANDLE;
@@ -65,7 +65,8 @@ RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle
         return RMA2_ERR_INV_VALUE;
     if (handle && command > RMA2_QW_PUT)
         return RMA2_ERR_WRONG_CMD;
-    return fill(descriptor, handle, command, size - 1, spec, modifier, read_address, write_address);
+    return fill_descriptor(descriptor, handle, command, size - 1, spec, modifier, read_address,
+                           write_address);
 }
 
 RMA2_ERROR rma2_desc_set_immediate_put(RMA2_Descriptor *descriptor, RMA2_Handle handle,
@@ -74,15 +75,16 @@ RMA2_ERROR rma2_desc_set_immediate_put(RMA2_Descriptor *descriptor, RMA2_Handle 
 {
     if (handle && (size == 0 || size > sizeof value))
         return RMA2_ERR_INV_VALUE;
-    return fill(descriptor, handle, RMA2_IMMEDIATE_PUT, size - 1, spec, modifier, write_address,
-                value);
+    return fill_descriptor(descriptor, handle, RMA2_IMMEDIATE_PUT, size - 1, spec, modifier,
+                           write_address, value);
 }
 
 RMA2_ERROR rma2_desc_set_noti_put(RMA2_Descriptor *descriptor, RMA2_Handle handle,
                                   RMA2_Notification_Spec spec, RMA2_Command_Modifier modifier,
                                   RMA2_Class noti_class, uint64_t value)
 {
-    return fill(descriptor, handle, RMA2_NOTIFICATION_PUT, noti_class, spec, modifier, value, 0);
+    return fill_descriptor(descriptor, handle, RMA2_NOTIFICATION_PUT, noti_class, spec, modifier,
+                           value, 0);
 }
 
 RMA2_ERROR rma2_desc_set_lock(RMA2_Descriptor *descriptor, RMA2_Handle handle,
@@ -91,8 +93,8 @@ RMA2_ERROR rma2_desc_set_lock(RMA2_Descriptor *descriptor, RMA2_Handle handle,
 {
     if (handle && (target >= LOCK_TARGETS || number >= LOCKS))
         return RMA2_ERR_INV_VALUE;
-    return fill(descriptor, handle, RMA2_LOCK_REQ, target, spec, modifier,
-                (uint64_t)cmp << LOCK_VALUE_AT | number, (uint64_t)add << LOCK_VALUE_AT);
+    return fill_descriptor(descriptor, handle, RMA2_LOCK_REQ, target, spec, modifier,
+                           (uint64_t)cmp << LOCK_VALUE_AT | number, (uint64_t)add << LOCK_VALUE_AT);
 }
 
 RMA2_ERROR rma2_desc_set_notification_value(RMA2_Descriptor *descriptor, RMA2_Class noti_class,

@@ -27,7 +27,7 @@ static bool is_of(RMA2_Command cmd, RMA2_Command wanted)
 
 static bool is_lock(RMA2_Command cmd) { return cmd == RMA2_LOCK_REQ || cmd == RMA2_LOCK_RSP; }
 
-static bool fits(RMA2_Notification *note, const struct wanted *wanted)
+static bool note_fits(RMA2_Notification *note, const struct wanted *wanted)
 {
     RMA2_Command cmd = rma2_noti_get_cmd(note);
     RMA2_NLA before = wanted->is_last_nla ? rma2_noti_get_size(note) : 0;
@@ -45,8 +45,8 @@ static bool fits(RMA2_Notification *note, const struct wanted *wanted)
 }
 
 /* Look at the next notification; wait for it at most so long. */
-static RMA2_ERROR look(RMA2_Port port, const struct wanted *wanted,
-                       RMA2_Notification **notification, int64_t timeout_ns)
+static RMA2_ERROR look_at_next(RMA2_Port port, const struct wanted *wanted,
+                               RMA2_Notification **notification, int64_t timeout_ns)
 {
     RMA2_ERROR error = RMA2_NO_NOTI;
     enum turn_held held = turn_take(&port->turn);
@@ -57,15 +57,15 @@ static RMA2_ERROR look(RMA2_Port port, const struct wanted *wanted,
     }
     if (port->taken != port->arrived) {
         *notification = &port->queue[port->taken & port->queue_mask];
-        error = fits(*notification, wanted) ? RMA2_SUCCESS : RMA2_ERR_NO_MATCH;
+        error = note_fits(*notification, wanted) ? RMA2_SUCCESS : RMA2_ERR_NO_MATCH;
         port->taken += error == RMA2_SUCCESS;
     }
     turn_give(&port->turn, held);
     return error;
 }
 
-static RMA2_ERROR match(RMA2_Port port, const struct wanted *wanted, bool waits,
-                        RMA2_Notification **notification)
+static RMA2_ERROR match_next(RMA2_Port port, const struct wanted *wanted, bool waits,
+                             RMA2_Notification **notification)
 {
     RMA2_ERROR error;
     if (!port)
@@ -73,7 +73,8 @@ static RMA2_ERROR match(RMA2_Port port, const struct wanted *wanted, bool waits,
     if (!notification)
         return RMA2_ERR_INV_VALUE;
     *notification = NULL;
-    while ((error = look(port, wanted, notification, waits ? MATCH_SLICE_NS : 0)) == RMA2_NO_NOTI) {
+    while ((error = look_at_next(port, wanted, notification, waits ? MATCH_SLICE_NS : 0)) ==
+           RMA2_NO_NOTI) {
         (void)rma2_carry_on(port);
         if (!waits)
             return RMA2_NO_NOTI;
@@ -95,7 +96,7 @@ RMA2_ERROR rma2_noti_match(RMA2_Port port, RMA2_Command cmd, RMA2_Nodeid nodeid,
                                   .is_last_nla = ((uint32_t)flags & RMA2_MATCH_LAST_NLA_FLAG) != 0,
                                   .number = -1,
                                   .class_ = RMA2_CLASS_ANY};
-    return match(port, &wanted, ((uint32_t)flags & RMA2_BLOCK_FLAG) != 0, notification);
+    return match_next(port, &wanted, ((uint32_t)flags & RMA2_BLOCK_FLAG) != 0, notification);
 }
 
 RMA2_ERROR rma2_noti_match_block(RMA2_Port port, RMA2_Command cmd, RMA2_Nodeid nodeid,
@@ -116,7 +117,7 @@ static RMA2_ERROR match_class(RMA2_Port port, RMA2_Class noti_class, RMA2_Nodeid
                                   .nla = RMA2_ANY_NLA,
                                   .number = -1,
                                   .class_ = noti_class};
-    return match(port, &wanted, waits, notification);
+    return match_next(port, &wanted, waits, notification);
 }
 
 RMA2_ERROR rma2_noti_noti_match(RMA2_Port port, RMA2_Class noti_class, RMA2_Nodeid nodeid,
@@ -140,7 +141,7 @@ static RMA2_ERROR match_lock(RMA2_Port port, uint32_t number, RMA2_Nodeid nodeid
                                   .nla = RMA2_ANY_NLA,
                                   .number = number,
                                   .class_ = RMA2_CLASS_ANY};
-    return match(port, &wanted, waits, notification);
+    return match_next(port, &wanted, waits, notification);
 }
 
 RMA2_ERROR rma2_noti_lock_match(RMA2_Port port, uint32_t number, RMA2_Nodeid nodeid, RMA2_VPID vpid,

@@ -28,8 +28,8 @@ static uint64_t error_of(int status)
 }
 
 /* `word1`: size or class, command and modifier. */
-hot_inline void push(struct rma2_port *port, const struct velo_rma_notification *note,
-                     uint64_t type, uint64_t word0, uint64_t word1)
+hot_inline void push_note(struct rma2_port *port, const struct velo_rma_notification *note,
+                          uint64_t type, uint64_t word0, uint64_t word1)
 {
     RMA2_Notification *entry = &port->queue[port->arrived++ & port->queue_mask];
     entry->word0.value = word0;
@@ -92,9 +92,10 @@ hot_inline void push_ours(struct rma2_port *port, const struct velo_rma_notifica
         word0 = end_lock(port, cookie, note->status == VELO_OK);
     bool completer = answer && (spec & RMA2_COMPLETER_NOTIFICATION);
     if ((spec & RMA2_REQUESTER_NOTIFICATION) || (note->status && !completer))
-        push(port, note, RMA2_REQUESTER_NOTIFICATION, word0.requester, word1 | cmd << CMD_AT);
+        push_note(port, note, RMA2_REQUESTER_NOTIFICATION, word0.requester, word1 | cmd << CMD_AT);
     if (completer)
-        push(port, note, RMA2_COMPLETER_NOTIFICATION, word0.completer, word1 | answer << CMD_AT);
+        push_note(port, note, RMA2_COMPLETER_NOTIFICATION, word0.completer,
+                  word1 | answer << CMD_AT);
 }
 
 /* An operation of a peer's. */
@@ -103,9 +104,9 @@ static __attribute__((noinline)) void push_peers(struct rma2_port *port,
 {
     const bool is_put = note->class_ == VELO_RMA_CLASS_COMPLETER;
     const bool is_lock = note->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
-    push(port, note, is_put ? RMA2_COMPLETER_NOTIFICATION : RMA2_RESPONDER_NOTIFICATION,
-         is_lock ? lock_word(note->cookie) : note->address,
-         (note->cookie & (CMD_MASK | MODE_MASK)) | ((note->len_bytes - 1) & SIZE_MASK));
+    push_note(port, note, is_put ? RMA2_COMPLETER_NOTIFICATION : RMA2_RESPONDER_NOTIFICATION,
+              is_lock ? lock_word(note->cookie) : note->address,
+              (note->cookie & (CMD_MASK | MODE_MASK)) | ((note->len_bytes - 1) & SIZE_MASK));
 }
 
 /* Is it of rma2_post_notification()? Then it is a put of one byte, to or from that of a class; of
@@ -117,8 +118,8 @@ hot_inline bool push_class(struct rma2_port *port, const struct velo_rma_notific
     if (note->len_bytes > 1 || note->op != VELO_RMA_OPERATION_PUT ||
         note->address - base >= CLASSES)
         return false;
-    push(port, note, is_peers ? RMA2_COMPLETER_NOTIFICATION : RMA2_REQUESTER_NOTIFICATION,
-         note->cookie, (note->address - base) | (uint64_t)RMA2_NOTIFICATION_PUT << CMD_AT);
+    push_note(port, note, is_peers ? RMA2_COMPLETER_NOTIFICATION : RMA2_REQUESTER_NOTIFICATION,
+              note->cookie, (note->address - base) | (uint64_t)RMA2_NOTIFICATION_PUT << CMD_AT);
     return true;
 }
 
@@ -156,7 +157,7 @@ int rma2_take_in(struct rma2_port *port, int64_t timeout_ns)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-hot_inline bool take(struct rma2_port *port, RMA2_Notification **notification)
+hot_inline bool take_note(struct rma2_port *port, RMA2_Notification **notification)
 {
     if (port->taken == port->arrived)
         return false;
@@ -181,10 +182,10 @@ RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
     if (unlikely(!notification))
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    bool is_there = take(port, notification);
+    bool is_there = take_note(port, notification);
     if (!is_there) {
         take_in_one(port);
-        is_there = take(port, notification);
+        is_there = take_note(port, notification);
     }
     turn_give(&port->turn, held);
     if (likely(is_there))
@@ -195,19 +196,20 @@ RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
 }
 
 /* One look, which may wait. RMA2_NO_NOTI: look again. */
-static RMA2_ERROR look(struct rma2_port *port, RMA2_Notification **notification, uint32_t looks)
+static RMA2_ERROR look_for_note(struct rma2_port *port, RMA2_Notification **notification,
+                                uint32_t looks)
 {
     int64_t slice_ns = looks % LOOKS_PER_SLICE ? 0 : SLICE_NS;
     enum turn_held held = turn_take(&port->turn);
     bool is_full = room_of(port) == 0;
-    bool is_there = take(port, notification);
+    bool is_there = take_note(port, notification);
     if (held == TURN_TAKEN)
         slice_ns = SHARED_SLICE_NS;
     else if (!rma2_has_others())
         slice_ns = VELO_FOREVER;
     if (!is_there && !is_full) {
         (void)rma2_take_in(port, slice_ns);
-        is_there = take(port, notification);
+        is_there = take_note(port, notification);
     }
     turn_give(&port->turn, held);
     if (is_there)
@@ -223,7 +225,7 @@ RMA2_ERROR rma2_noti_get_block(RMA2_Port port, RMA2_Notification **notification)
         return RMA2_ERR_INV_PORT;
     if (unlikely(!notification))
         return RMA2_ERR_INV_VALUE;
-    while ((error = look(port, notification, looks)) == RMA2_NO_NOTI) {
+    while ((error = look_for_note(port, notification, looks)) == RMA2_NO_NOTI) {
         looks = rma2_carry_on(port) ? 1 : looks + 1;
         if (!__libc_single_threaded)
             sched_yield(); /* A thread that waits for the port gets it. */
@@ -256,29 +258,29 @@ RMA2_ERROR rma2_noti_free(RMA2_Port port, RMA2_Notification *notification)
 
 /* ---- what a notification says ---------------------------------------------------------------- */
 
-static uint64_t field(const RMA2_Notification *notification, unsigned at, unsigned bits)
+static uint64_t note_field(const RMA2_Notification *notification, unsigned at, unsigned bits)
 {
     return notification->word1.value >> at & ((UINT64_C(1) << bits) - 1);
 }
 
 RMA2_Command rma2_noti_get_cmd(RMA2_Notification *notification)
 {
-    return (RMA2_Command)field(notification, CMD_AT, 4);
+    return (RMA2_Command)note_field(notification, CMD_AT, 4);
 }
 
 RMA2_Notification_Spec rma2_noti_get_notification_type(RMA2_Notification *notification)
 {
-    return (RMA2_Notification_Spec)field(notification, TYPE_AT, 3);
+    return (RMA2_Notification_Spec)note_field(notification, TYPE_AT, 3);
 }
 
 RMA2_Nodeid rma2_noti_get_remote_nodeid(RMA2_Notification *notification)
 {
-    return (RMA2_Nodeid)field(notification, NODE_AT, 16);
+    return (RMA2_Nodeid)note_field(notification, NODE_AT, 16);
 }
 
 RMA2_VPID rma2_noti_get_remote_vpid(RMA2_Notification *notification)
 {
-    return (RMA2_VPID)field(notification, VPID_AT, 8);
+    return (RMA2_VPID)note_field(notification, VPID_AT, 8);
 }
 
 RMA2_NLA rma2_noti_get_local_address(RMA2_Notification *notification)
@@ -288,7 +290,7 @@ RMA2_NLA rma2_noti_get_local_address(RMA2_Notification *notification)
 
 uint32_t rma2_noti_get_size(RMA2_Notification *notification)
 {
-    return (uint32_t)field(notification, 0, SIZE_BITS) + 1;
+    return (uint32_t)note_field(notification, 0, SIZE_BITS) + 1;
 }
 
 uint32_t rma2_noti_get_total_size(RMA2_NLA start, RMA2_Notification *notification)
@@ -299,12 +301,12 @@ uint32_t rma2_noti_get_total_size(RMA2_NLA start, RMA2_Notification *notificatio
 
 RMA2_Command_Modifier rma2_noti_get_mode(RMA2_Notification *notification)
 {
-    return (RMA2_Command_Modifier)field(notification, MODE_AT, 6);
+    return (RMA2_Command_Modifier)note_field(notification, MODE_AT, 6);
 }
 
 uint8_t rma2_noti_get_error(RMA2_Notification *notification)
 {
-    return (uint8_t)field(notification, ERROR_AT, 3);
+    return (uint8_t)note_field(notification, ERROR_AT, 3);
 }
 
 uint64_t rma2_noti_get_notiput_payload(RMA2_Notification *notification)
@@ -314,7 +316,7 @@ uint64_t rma2_noti_get_notiput_payload(RMA2_Notification *notification)
 
 RMA2_Class rma2_noti_get_notiput_class(RMA2_Notification *notification)
 {
-    return (RMA2_Class)field(notification, 0, 8);
+    return (RMA2_Class)note_field(notification, 0, 8);
 }
 
 int32_t rma2_noti_get_lock_value(RMA2_Notification *notification)

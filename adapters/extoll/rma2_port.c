@@ -88,7 +88,7 @@ bool rma2_carry_on(const struct rma2_port *own)
 
 static bool carry_on_all(void) { return rma2_carry_on(NULL); }
 
-static void enlist(struct rma2_port *port)
+static void enlist_port(struct rma2_port *port)
 {
     (void)pthread_mutex_lock(&ports_lock);
     port->next = ports;
@@ -111,8 +111,8 @@ static void strike_out(const struct rma2_port *port)
 }
 
 /* Memory for peers, under a number. */
-static int offer(struct rma2_port *port, size_t len_bytes, uint32_t rights, uint32_t number,
-                 struct velo_rma_mem **mem)
+static int offer_memory(struct rma2_port *port, size_t len_bytes, uint32_t rights, uint32_t number,
+                        struct velo_rma_mem **mem)
 {
     int status = velo_rma_mem_alloc(port->rma, len_bytes, rights, VELO_RMA_PEER_ANY, mem);
     return status ? status : velo_rma_mem_publish(*mem, number);
@@ -125,10 +125,10 @@ static int open_unit(struct rma2_port *port)
     if (status == VELO_OK)
         status = velo_rma_open(port->port, NULL, &port->rma);
     if (status == VELO_OK)
-        status = offer(port, LOCK_TARGETS * LOCKS * sizeof(uint64_t), VELO_RMA_RIGHT_ATOMIC,
-                       NUMBER_LOCKS, &port->locks);
+        status = offer_memory(port, LOCK_TARGETS * LOCKS * sizeof(uint64_t), VELO_RMA_RIGHT_ATOMIC,
+                              NUMBER_LOCKS, &port->locks);
     if (status == VELO_OK)
-        status = offer(port, CLASSES, VELO_RMA_RIGHT_WRITE, NUMBER_CLASSES, &port->classes);
+        status = offer_memory(port, CLASSES, VELO_RMA_RIGHT_WRITE, NUMBER_CLASSES, &port->classes);
     if (status == VELO_OK)
         port->classes_at = (uintptr_t)velo_rma_mem_addr(port->classes);
     return status;
@@ -168,7 +168,7 @@ RMA2_ERROR rma2_open(RMA2_Port *out)
         port->lock_ops[i].next = port->lock_free;
         port->lock_free = &port->lock_ops[i];
     }
-    enlist(port);
+    enlist_port(port);
     *out = port;
     return RMA2_SUCCESS;
 }
@@ -247,7 +247,7 @@ struct rma2_handle **rma2_link_to(struct rma2_port *port, const struct rma2_hand
 }
 
 /* Wait until all is done. */
-static void finish(struct rma2_handle *handle)
+static void finish_handle(struct rma2_handle *handle)
 {
     struct rma2_port *port = handle->port;
     int64_t since_ns = place_now_ns();
@@ -279,7 +279,7 @@ RMA2_ERROR rma2_disconnect(RMA2_Port port, RMA2_Handle handle)
     struct rma2_handle **link = rma2_link_to(port, handle);
     if (link) {
         if (handle->peer)
-            finish(handle);
+            finish_handle(handle);
         *link = handle->next;
         (void)velo_rma_disconnect(handle->peer);
         free(handle);
@@ -316,8 +316,8 @@ static bool make_room(struct rma2_port *port)
     return true;
 }
 
-static RMA2_ERROR enter(struct rma2_port *port, uint64_t first, uint64_t end, velo_id_t peer,
-                        RMA2_Region *region)
+static RMA2_ERROR enter_region(struct rma2_port *port, uint64_t first, uint64_t end, velo_id_t peer,
+                               RMA2_Region *region)
 {
     uint64_t from = first & ~(uint64_t)(PAGE_BYTES - 1);
     struct velo_rma_mem *mem;
@@ -344,7 +344,7 @@ static RMA2_ERROR enter_range(RMA2_Port port, void *address, size_t size, velo_i
         __builtin_add_overflow((uint64_t)(uintptr_t)address, size, &end))
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    RMA2_ERROR error = enter(port, (uintptr_t)address, end, peer, region);
+    RMA2_ERROR error = enter_region(port, (uintptr_t)address, end, peer, region);
     turn_give(&port->turn, held);
     return error;
 }
@@ -384,7 +384,7 @@ RMA2_ERROR rma2_register_adhoc(RMA2_Port port, void *address, RMA2_Region **regi
     return enter_new(port, address, PAGE_BYTES, self, region);
 }
 
-static RMA2_ERROR withdraw(struct rma2_port *port, const RMA2_Region *region)
+static RMA2_ERROR withdraw_region(struct rma2_port *port, const RMA2_Region *region)
 {
     uint32_t i = 0;
     while (i < port->areas_count && port->areas[i].mem != region->internal)
@@ -406,7 +406,7 @@ RMA2_ERROR rma2_unregister_nofree(RMA2_Port port, RMA2_Region *region)
     if (!region)
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    RMA2_ERROR error = withdraw(port, region);
+    RMA2_ERROR error = withdraw_region(port, region);
     turn_give(&port->turn, held);
     if (error == RMA2_SUCCESS)
         memset(region, 0, sizeof *region);

@@ -35,7 +35,8 @@ hot_inline bool is_get(const struct post *post)
 /* ---- the place ------------------------------------------------------------------------------- */
 
 /* Look for an address among the stretches that are known. */
-static struct known *recall(struct rma2_handle *handle, uint64_t address, uint64_t len_bytes)
+static struct known *recall_stretch(struct rma2_handle *handle, uint64_t address,
+                                    uint64_t len_bytes)
 {
     for (uint32_t i = 0; i < KNOWN; i++) {
         struct known *known = &handle->known[i];
@@ -50,8 +51,8 @@ static struct known *recall(struct rma2_handle *handle, uint64_t address, uint64
 
 /* Ask for an address, and for as much behind it again: then a program that goes through a region
  * asks a few times. */
-static int find(struct rma2_handle *handle, uint64_t address, uint64_t len_bytes,
-                struct velo_rma_place *place)
+static int find_stretch(struct rma2_handle *handle, uint64_t address, uint64_t len_bytes,
+                        struct velo_rma_place *place)
 {
     const uint32_t rights = VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE;
     int status = velo_rma_mem_find(handle->peer, address, len_bytes, rights, place);
@@ -69,7 +70,7 @@ static int find(struct rma2_handle *handle, uint64_t address, uint64_t len_bytes
     return VELO_OK;
 }
 
-static void forget(struct rma2_handle *handle)
+static void forget_stretches(struct rma2_handle *handle)
 {
     for (uint32_t i = 0; i < KNOWN; i++)
         handle->known[i].key = 0;
@@ -93,8 +94,8 @@ static int look_up(struct rma2_handle *handle, uint32_t number, uint32_t rights,
     return status;
 }
 
-static int resolve(struct rma2_handle *handle, const struct post *post,
-                   struct velo_rma_place *place)
+static int resolve_post(struct rma2_handle *handle, const struct post *post,
+                        struct velo_rma_place *place)
 {
     int status;
     if (post->cmd == RMA2_LOCK_REQ) {
@@ -108,9 +109,9 @@ static int resolve(struct rma2_handle *handle, const struct post *post,
         *place = velo_rma_place(handle->classes.key, handle->classes.offset + post->local);
         return status;
     }
-    const struct known *known = recall(handle, post->remote, post->size);
+    const struct known *known = recall_stretch(handle, post->remote, post->size);
     if (unlikely(!known))
-        return find(handle, post->remote, post->size, place);
+        return find_stretch(handle, post->remote, post->size, place);
     *place = velo_rma_place(known->key, post->remote - known->base);
     return VELO_OK;
 }
@@ -130,8 +131,8 @@ hot_inline uint32_t flags_of(const struct post *post)
 }
 
 /* A put, a get or an immediate put. */
-hot_inline int move(struct rma2_handle *handle, const struct post *post,
-                    struct velo_rma_place place)
+hot_inline int move_data(struct rma2_handle *handle, const struct post *post,
+                         struct velo_rma_place place)
 {
     void *local = (void *)(uintptr_t)post->local;
     uint32_t flags = flags_of(post);
@@ -165,7 +166,7 @@ static int issue_lock(struct rma2_handle *handle, const struct post *post,
 
 /* An operation on other memory may go another way, and must not overtake those before it. So those
  * are done first. (Fences would leave it to later calls of the program to go on.) */
-static int settle(struct rma2_handle *handle)
+static int flush_handle(struct rma2_handle *handle)
 {
     int status = velo_rma_flush(handle->peer, 0);
     return status == VELO_TIMEOUT || status == VELO_ERR_INTERRUPTED ? VELO_AGAIN : status;
@@ -179,16 +180,17 @@ static int look_at_peer(struct rma2_handle *handle)
                                                           : velo_rma_peer_status(handle->peer);
 }
 
-static int issue(struct rma2_handle *handle, const struct post *post, struct velo_rma_place place)
+static int issue_post(struct rma2_handle *handle, const struct post *post,
+                      struct velo_rma_place place)
 {
     if (unlikely(place.key != handle->key_last)) {
-        int status = settle(handle);
+        int status = flush_handle(handle);
         if (status)
             return status;
         handle->key_last = place.key;
     }
     if (post->cmd != RMA2_NOTIFICATION_PUT && post->cmd != RMA2_LOCK_REQ)
-        return move(handle, post, place);
+        return move_data(handle, post, place);
     int status = look_at_peer(handle);
     if (status)
         return status;
@@ -207,15 +209,15 @@ static int issue_patiently(struct rma2_handle *handle, const struct post *post, 
     if (!handle->peer && (status = rma2_connect_late(handle)))
         return status;
     if (status == VELO_ERR_ACCESS) /* A registration that was known may have ended. */
-        forget(handle);
+        forget_stretches(handle);
     else if (status != VELO_OK && status != VELO_AGAIN)
         return status;
     status = VELO_OK;
     for (;;) {
         if (status == VELO_OK)
-            status = resolve(handle, post, &place);
+            status = resolve_post(handle, post, &place);
         if (status == VELO_OK)
-            status = issue(handle, post, place);
+            status = issue_post(handle, post, place);
         if (status != VELO_AGAIN)
             return status;
         if (place_is_over(since_ns, port->wait_ns))
@@ -226,8 +228,8 @@ static int issue_patiently(struct rma2_handle *handle, const struct post *post, 
     }
 }
 
-static RMA2_ERROR check(const struct rma2_port *port, const struct rma2_handle *handle,
-                        const struct post *post)
+static RMA2_ERROR check_post(const struct rma2_port *port, const struct rma2_handle *handle,
+                             const struct post *post)
 {
     if (!port)
         return RMA2_ERR_INV_PORT;
@@ -246,15 +248,15 @@ static __attribute__((noinline)) RMA2_ERROR post_now(struct rma2_port *port,
 {
     const struct post *post = &copy;
     struct velo_rma_place place = {0, 0};
-    RMA2_ERROR error = check(port, handle, post);
+    RMA2_ERROR error = check_post(port, handle, post);
     if (unlikely(error))
         return error;
     enum turn_held held = turn_take(&port->turn);
     if (++port->slow_posts % POSTS_PER_LOOK == 0 || port->posts % POSTS_PER_LOOK == 0)
         (void)rma2_take_in(port, 0);
-    int status = handle->peer ? resolve(handle, post, &place) : VELO_AGAIN;
+    int status = handle->peer ? resolve_post(handle, post, &place) : VELO_AGAIN;
     if (likely(status == VELO_OK))
-        status = issue(handle, post, place);
+        status = issue_post(handle, post, place);
     if (unlikely(status))
         status = issue_patiently(handle, post, status);
     turn_give(&port->turn, held);
@@ -276,7 +278,8 @@ hot_inline bool post_at_once(struct rma2_port *port, struct rma2_handle *handle,
     if (unlikely(known->key != handle->key_last || known->key == 0 || offset > len_bytes ||
                  post->size > len_bytes - offset))
         return false;
-    return move(handle, post, velo_rma_place(known->key, post->remote - known->base)) == VELO_OK;
+    return move_data(handle, post, velo_rma_place(known->key, post->remote - known->base)) ==
+           VELO_OK;
 }
 
 /* A put or a get. `local` is an address; it is registered, if it comes from a region. */

@@ -110,7 +110,7 @@ static uint32_t tell_option(RMA2_Port port, RMA2_Handle handle, RMA2_Connection_
 }
 
 /* This library has no such device, whatever the connection. */
-static RMA2_ERROR refuse(RMA2_Port port, RMA2_Handle handle)
+static RMA2_ERROR refuse_device(RMA2_Port port, RMA2_Handle handle)
 {
     if (!port)
         return RMA2_ERR_INV_PORT;
@@ -127,7 +127,10 @@ uint32_t rma2_get_interrupt(RMA2_Port port, RMA2_Handle handle)
     return tell_option(port, handle, RMA2_CONN_IRQ);
 }
 
-RMA2_ERROR rma2_request_rra(RMA2_Port port, RMA2_Handle handle) { return refuse(port, handle); }
+RMA2_ERROR rma2_request_rra(RMA2_Port port, RMA2_Handle handle)
+{
+    return refuse_device(port, handle);
+}
 
 uint32_t rma2_get_rra(RMA2_Port port, RMA2_Handle handle)
 {
@@ -136,7 +139,7 @@ uint32_t rma2_get_rra(RMA2_Port port, RMA2_Handle handle)
 
 RMA2_ERROR rma2_request_physical_access(RMA2_Port port, RMA2_Handle handle)
 {
-    return refuse(port, handle);
+    return refuse_device(port, handle);
 }
 
 uint32_t rma2_get_physical_access(RMA2_Port port, RMA2_Handle handle)

@@ -26,7 +26,7 @@ struct seen {
 };
 
 /* False: nobody sends such a message with this library. */
-static bool see(const struct velo_msg *msg, struct seen *seen)
+static bool see_message(const struct velo_msg *msg, struct seen *seen)
 {
     struct velo2_trailer trailer = {(unsigned)msg->len_bytes, 0};
     if (msg->len_bytes == VELO2_TYPED_BYTES)
@@ -59,7 +59,7 @@ bool velo2_keep(struct velo2_context *context)
     if (held == TURN_REFUSED)
         return false; /* The thread that receives makes room. */
     while (context->kept_count < VELO2_KEPT_MAX && velo_try_peek(context->port, &msg) == VELO_OK) {
-        if (see(&msg, &seen) && !keep_one(context, &seen)) {
+        if (see_message(&msg, &seen) && !keep_one(context, &seen)) {
             (void)velo_defer(context->port); /* It stays where it is. */
             (void)velo_resume(context->port);
             break;
@@ -179,8 +179,8 @@ struct wanted {
     uint8_t *mtt;
 };
 
-static inline void tell(const struct wanted *wanted, uint32_t len_bytes, velo_id_t source,
-                        uint8_t tag, uint8_t mtt)
+static inline void tell_wanted(const struct wanted *wanted, uint32_t len_bytes, velo_id_t source,
+                               uint8_t tag, uint8_t mtt)
 {
     if (wanted->len)
         *wanted->len = len_bytes;
@@ -194,7 +194,7 @@ static inline void tell(const struct wanted *wanted, uint32_t len_bytes, velo_id
 
 static velo2_ret_t hand_over(const struct wanted *wanted, const struct seen *seen)
 {
-    tell(wanted, seen->len_bytes, seen->source, seen->tag, seen->mtt);
+    tell_wanted(wanted, seen->len_bytes, seen->source, seen->tag, seen->mtt);
     if (seen->len_bytes > wanted->max)
         return VELO2_RET_INV_MSG;
     if (seen->len_bytes > 0)
@@ -222,7 +222,7 @@ static __attribute__((noinline)) velo2_ret_t take_in_place(struct velo2_context 
     int status = velo_try_peek(context->port, &msg);
     if (status)
         return velo2_result(status);
-    velo2_ret_t ret = see(&msg, &seen) ? hand_over(wanted, &seen) : VELO2_RET_NO_MSG;
+    velo2_ret_t ret = see_message(&msg, &seen) ? hand_over(wanted, &seen) : VELO2_RET_NO_MSG;
     if (ret == VELO2_RET_INV_MSG) { /* It stays, and is the next one again. */
         struct seen copy = seen;
         unsigned char bytes[VELO2_MTU];
@@ -247,7 +247,7 @@ static inline __attribute__((always_inline)) velo2_ret_t receive(struct velo2_co
     int status = timeout_ns ? velo_recv(context->port, wanted->buf, max, &msg, timeout_ns)
                             : velo_try_recv(context->port, wanted->buf, max, &msg);
     if (likely(status == VELO_OK)) {
-        tell(wanted, (uint32_t)msg.len_bytes, msg.source, msg.tag, 0);
+        tell_wanted(wanted, (uint32_t)msg.len_bytes, msg.source, msg.tag, 0);
         return VELO2_RET_SUCCESS;
     }
     if (status == VELO_ERR_TOO_BIG)

@@ -15,7 +15,7 @@
 _Static_assert(sizeof(struct vf_address) == 32, "layout");
 
 /* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *data, size_t len_bytes)
+static uint64_t mix_hash(uint64_t hash, const void *data, size_t len_bytes)
 {
     const unsigned char *bytes = data;
     for (size_t i = 0; i < len_bytes; i++)
@@ -41,12 +41,12 @@ uint64_t vf_address_place(const char *domain)
     if (fd >= 0)
         (void)close(fd);
     if (len > 0)
-        hash = mix(hash, boot, (size_t)len);
+        hash = mix_hash(hash, boot, (size_t)len);
     if (stat(vf_address_folder(), &folder) == 0) {
-        hash = mix(hash, &folder.st_dev, sizeof folder.st_dev);
-        hash = mix(hash, &folder.st_ino, sizeof folder.st_ino);
+        hash = mix_hash(hash, &folder.st_dev, sizeof folder.st_dev);
+        hash = mix_hash(hash, &folder.st_ino, sizeof folder.st_ino);
     }
-    return mix(hash, domain, strlen(domain));
+    return mix_hash(hash, domain, strlen(domain));
 }
 
 void vf_address_make(struct vf_address *address, uint64_t place, const struct velo_port *port,
@@ -89,8 +89,8 @@ const char *vf_address_str(const struct vf_address *address, char *buf, size_t *
 }
 
 /* The next number of a text, and the character behind it. */
-static bool take(const char **at, char end, int base, unsigned long long most,
-                 unsigned long long *value)
+static bool take_number(const char **at, char end, int base, unsigned long long most,
+                        unsigned long long *value)
 {
     char *behind;
     if (!isxdigit((unsigned char)**at))
@@ -107,10 +107,12 @@ int vf_address_parse(const char *text, struct vf_address *address)
     static const char scheme[] = "velo://";
     unsigned long long place, node, vpid, generation, rma_node, rma_vpid, rma_generation;
     const char *at = text + sizeof scheme - 1;
-    if (strncmp(text, scheme, sizeof scheme - 1) != 0 || !take(&at, '/', 16, UINT64_MAX, &place) ||
-        !take(&at, '.', 10, 255, &node) || !take(&at, '/', 10, 255, &vpid) ||
-        !take(&at, '/', 10, UINT32_MAX, &generation) || !take(&at, '.', 10, 255, &rma_node) ||
-        !take(&at, '/', 10, 255, &rma_vpid) || !take(&at, '\0', 10, UINT32_MAX, &rma_generation))
+    if (strncmp(text, scheme, sizeof scheme - 1) != 0 ||
+        !take_number(&at, '/', 16, UINT64_MAX, &place) || !take_number(&at, '.', 10, 255, &node) ||
+        !take_number(&at, '/', 10, 255, &vpid) ||
+        !take_number(&at, '/', 10, UINT32_MAX, &generation) ||
+        !take_number(&at, '.', 10, 255, &rma_node) || !take_number(&at, '/', 10, 255, &rma_vpid) ||
+        !take_number(&at, '\0', 10, UINT32_MAX, &rma_generation))
         return -FI_EINVAL;
     *address = (struct vf_address){
         .magic = MAGIC,

@@ -28,17 +28,17 @@ struct vf_am {
     struct slot slots[SLOTS];
 };
 
-static void post(struct slot *slot);
+static void post_slot(struct slot *slot);
 
-static void answered(struct velo_mq_request *request)
+static void answer_sent(struct velo_mq_request *request)
 {
     struct slot *slot = (struct slot *)request;
     if (!slot->ep->is_closing)
-        post(slot);
+        post_slot(slot);
 }
 
 /* A peer that is gone needs no answer. True: the slot is free. */
-static bool answer(struct slot *slot, size_t len_bytes)
+static bool answer_request(struct slot *slot, size_t len_bytes)
 {
     struct vf_ep *ep = slot->ep;
     struct velo_mq_peer *peer;
@@ -54,7 +54,7 @@ static bool answer(struct slot *slot, size_t len_bytes)
             VELO_OK ||
         slot->mq.status != VELO_AGAIN)
         return true;
-    slot->mq.done = answered;
+    slot->mq.done = answer_sent;
     return false;
 }
 
@@ -79,7 +79,7 @@ static bool report_written(struct slot *slot)
 }
 
 /* True: the slot is free. */
-static bool serve(struct slot *slot)
+static bool serve_slot(struct slot *slot)
 {
     size_t len_bytes = slot->mq.len_bytes;
     slot->is_stalled = false;
@@ -88,21 +88,22 @@ static bool serve(struct slot *slot)
     if (slot->header.kind == VF_AM_WRITTEN)
         return report_written(slot);
     if (slot->header.kind == VF_AM_ATOMIC)
-        return answer(slot, vf_atomic_serve(slot->ep->domain, &slot->header, &slot->header + 1,
-                                            len_bytes - sizeof slot->header, &slot->answer));
+        return answer_request(slot,
+                              vf_atomic_serve(slot->ep->domain, &slot->header, &slot->header + 1,
+                                              len_bytes - sizeof slot->header, &slot->answer));
     return true;
 }
 
-static void arrived(struct velo_mq_request *request)
+static void request_arrived(struct velo_mq_request *request)
 {
     struct slot *slot = (struct slot *)request;
-    if (!slot->ep->is_closing && serve(slot))
-        post(slot);
+    if (!slot->ep->is_closing && serve_slot(slot))
+        post_slot(slot);
 }
 
 /* Requests that have come already are served here, one after the other: calls within calls would
  * need as much stack as peers choose. */
-static void post(struct slot *slot)
+static void post_slot(struct slot *slot)
 {
     do {
         slot->mq.done = NULL;
@@ -110,18 +111,18 @@ static void post(struct slot *slot)
                              sizeof slot->request, 0, &slot->mq) != VELO_OK)
             return; /* The endpoint is being closed. */
         if (slot->mq.status == VELO_AGAIN) {
-            slot->mq.done = arrived;
+            slot->mq.done = request_arrived;
             return;
         }
-    } while (serve(slot));
+    } while (serve_slot(slot));
 }
 
 void vf_am_retry(struct vf_ep *ep)
 {
     ep->am_stalled = false;
     for (int i = 0; i < SLOTS; i++)
-        if (ep->am->slots[i].is_stalled && serve(&ep->am->slots[i]))
-            post(&ep->am->slots[i]);
+        if (ep->am->slots[i].is_stalled && serve_slot(&ep->am->slots[i]))
+            post_slot(&ep->am->slots[i]);
 }
 
 int vf_am_start(struct vf_ep *ep)
@@ -131,7 +132,7 @@ int vf_am_start(struct vf_ep *ep)
         return -FI_ENOMEM;
     for (int i = 0; i < SLOTS; i++) {
         ep->am->slots[i].ep = ep;
-        post(&ep->am->slots[i]);
+        post_slot(&ep->am->slots[i]);
     }
     return 0;
 }

@@ -116,7 +116,7 @@ static void answer_came(struct velo_mq_request *request)
     part_done(op, status);
 }
 
-static size_t elements(const struct fi_ioc *ioc, size_t len)
+static size_t count_elements(const struct fi_ioc *ioc, size_t len)
 {
     size_t count = 0;
     for (size_t i = 0; i < len; i++)
@@ -124,7 +124,7 @@ static size_t elements(const struct fi_ioc *ioc, size_t len)
     return count;
 }
 
-static char *gather(char *to, const struct fi_ioc *ioc, size_t len, size_t size)
+static char *gather_operands(char *to, const struct fi_ioc *ioc, size_t len, size_t size)
 {
     for (size_t i = 0; i < len; i++) {
         memcpy(to, ioc[i].addr, ioc[i].count * size);
@@ -133,7 +133,8 @@ static char *gather(char *to, const struct fi_ioc *ioc, size_t len, size_t size)
     return to;
 }
 
-static int check(const struct vf_ep *ep, const struct atomic *atomic, size_t count, uint64_t flags)
+static int check_atomic(const struct vf_ep *ep, const struct atomic *atomic, size_t count,
+                        uint64_t flags)
 {
     if (!(ep->caps & FI_ATOMIC) ||
         !vf_compute_is_valid((int)atomic->datatype, (int)atomic->op, (int)atomic->wants))
@@ -143,16 +144,17 @@ static int check(const struct vf_ep *ep, const struct atomic *atomic, size_t cou
         return -FI_EINVAL;
     if (count == 0 || count > VF_ATOMIC_BYTES / vf_datatype_bytes((int)atomic->datatype))
         return -FI_EINVAL;
-    if (atomic->wants != VF_WANTS_NOTHING && elements(atomic->result, atomic->result_len) != count)
+    if (atomic->wants != VF_WANTS_NOTHING &&
+        count_elements(atomic->result, atomic->result_len) != count)
         return -FI_EINVAL;
     if (atomic->wants == VF_WANTS_COMPARE &&
-        elements(atomic->compare, atomic->compare_len) != count)
+        count_elements(atomic->compare, atomic->compare_len) != count)
         return -FI_EINVAL;
     return 0;
 }
 
 /* Post the receive of the answer. */
-static int expect(struct vf_op *op, const struct atomic *atomic, size_t size)
+static int expect_answer(struct vf_op *op, const struct atomic *atomic, size_t size)
 {
     struct vf_ep *ep = op->ep;
     size_t result_bytes = 0;
@@ -171,7 +173,7 @@ static int expect(struct vf_op *op, const struct atomic *atomic, size_t size)
                             sizeof op->answer->answer + result_bytes, 0, &op->answer->mq);
 }
 
-static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t flags)
+static ssize_t start_atomic(struct vf_ep *ep, const struct atomic *atomic, uint64_t flags)
 {
     union {
         struct vf_am_header header;
@@ -179,11 +181,12 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
     } request;
     struct velo_mq_peer *peer;
     size_t size = vf_datatype_bytes((int)atomic->datatype);
-    size_t count = atomic->op == FI_ATOMIC_READ ? elements(atomic->result, atomic->result_len)
-                                                : elements(atomic->operand, atomic->operand_len);
+    size_t count = atomic->op == FI_ATOMIC_READ
+                       ? count_elements(atomic->result, atomic->result_len)
+                       : count_elements(atomic->operand, atomic->operand_len);
     uint64_t kind = FI_ATOMIC | (atomic->wants == VF_WANTS_NOTHING ? FI_WRITE : FI_READ);
     struct vf_cntr *cntr = atomic->wants == VF_WANTS_NOTHING ? ep->write_cntr : ep->read_cntr;
-    int rc = check(ep, atomic, count, flags);
+    int rc = check_atomic(ep, atomic, count, flags);
     if (rc)
         return rc;
     rc = vf_peer(ep, atomic->dest, &peer);
@@ -202,7 +205,7 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
         .flags = kind,
         .source = FI_ADDR_NOTAVAIL,
     };
-    int status = expect(op, atomic, size);
+    int status = expect_answer(op, atomic, size);
     if (status) {
         vf_op_release(op);
         return -vf_error(status);
@@ -219,9 +222,9 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
     };
     char *end = (char *)(&request.header + 1);
     if (atomic->op != FI_ATOMIC_READ)
-        end = gather(end, atomic->operand, atomic->operand_len, size);
+        end = gather_operands(end, atomic->operand, atomic->operand_len, size);
     if (atomic->wants == VF_WANTS_COMPARE)
-        end = gather(end, atomic->compare, atomic->compare_len, size);
+        end = gather_operands(end, atomic->compare, atomic->compare_len, size);
     status = vf_am_send(ep, peer, &request, (size_t)(end - request.bytes), op, request_sent);
     if (status && status != VELO_AGAIN) {
         (void)velo_mq_cancel(ep->mq, &op->answer->mq);
@@ -238,7 +241,7 @@ static ssize_t start_locked(struct fid_ep *fid, const struct atomic *atomic, uin
 {
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);
     vf_lock(ep->domain);
-    ssize_t rc = start(ep, atomic, flags);
+    ssize_t rc = start_atomic(ep, atomic, flags);
     vf_unlock(ep->domain);
     return rc;
 }
@@ -407,8 +410,8 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
     return rc ? rc : start_locked(fid, &atomic, flags);
 }
 
-static int valid(enum fi_datatype datatype, enum fi_op op, enum vf_atomic_wants wants,
-                 size_t *count)
+static int check_valid(enum fi_datatype datatype, enum fi_op op, enum vf_atomic_wants wants,
+                       size_t *count)
 {
     if (!vf_compute_is_valid((int)datatype, (int)op, (int)wants))
         return -FI_EOPNOTSUPP;
@@ -419,21 +422,21 @@ static int valid(enum fi_datatype datatype, enum fi_op op, enum vf_atomic_wants 
 static int write_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
     (void)fid;
-    return valid(datatype, op, VF_WANTS_NOTHING, count);
+    return check_valid(datatype, op, VF_WANTS_NOTHING, count);
 }
 
 static int readwrite_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
                            size_t *count)
 {
     (void)fid;
-    return valid(datatype, op, VF_WANTS_OLD, count);
+    return check_valid(datatype, op, VF_WANTS_OLD, count);
 }
 
 static int compwrite_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
                            size_t *count)
 {
     (void)fid;
-    return valid(datatype, op, VF_WANTS_COMPARE, count);
+    return check_valid(datatype, op, VF_WANTS_COMPARE, count);
 }
 
 int vf_atomic_query(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
@@ -444,11 +447,11 @@ int vf_atomic_query(struct fid_domain *domain, enum fi_datatype datatype, enum f
         flags == (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
         return -FI_EINVAL;
     attr->size = vf_datatype_bytes((int)datatype);
-    return valid(datatype, op,
-                 flags & FI_FETCH_ATOMIC     ? VF_WANTS_OLD
-                 : flags & FI_COMPARE_ATOMIC ? VF_WANTS_COMPARE
-                                             : VF_WANTS_NOTHING,
-                 &attr->count);
+    return check_valid(datatype, op,
+                       flags & FI_FETCH_ATOMIC     ? VF_WANTS_OLD
+                       : flags & FI_COMPARE_ATOMIC ? VF_WANTS_COMPARE
+                                                   : VF_WANTS_NOTHING,
+                       &attr->count);
 }
 
 struct fi_ops_atomic vf_atomic_ops = {

@@ -38,7 +38,7 @@ static void forget_id(struct vf_av *av, velo_id_t id, fi_addr_t addr)
 
 /* ---- insert, remove -------------------------------------------------------------------------- */
 
-static int grow(struct vf_av *av, size_t needed)
+static int grow_av(struct vf_av *av, size_t needed)
 {
     if (needed <= av->cap)
         return 0;
@@ -70,7 +70,7 @@ static int insert_one(struct vf_av *av, const struct vf_address *address, const 
     else if (rc)
         vf_log("no address of velo, or of another version");
     if (!rc)
-        rc = grow(av, av->count + 1);
+        rc = grow_av(av, av->count + 1);
     if (rc)
         return rc;
     av->seen[av->count] = id ? *id : av->count;
@@ -237,7 +237,7 @@ int vf_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fi
     if (attr->name || attr->rx_ctx_bits)
         return -FI_ENOSYS; /* Nothing is shared between processes, and contexts are not numbered. */
     struct vf_av *av = calloc(1, sizeof *av);
-    if (!av || grow(av, attr->count ? attr->count : 1)) {
+    if (!av || grow_av(av, attr->count ? attr->count : 1)) {
         if (av)
             free(av->addresses);
         free(av);

@@ -171,7 +171,7 @@ static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, str
     return -FI_ENOSYS;
 }
 
-static ssize_t left(struct vf_ep *ep, const struct vf_pool *pool)
+static ssize_t count_free_ops(struct vf_ep *ep, const struct vf_pool *pool)
 {
     uint32_t free_count = pool->limit - pool->count;
     vf_lock(ep->domain);
@@ -184,13 +184,13 @@ static ssize_t left(struct vf_ep *ep, const struct vf_pool *pool)
 static ssize_t rx_size_left(struct fid_ep *fid)
 {
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);
-    return ep->is_enabled ? left(ep, &ep->rx) : -FI_EOPBADSTATE;
+    return ep->is_enabled ? count_free_ops(ep, &ep->rx) : -FI_EOPBADSTATE;
 }
 
 static ssize_t tx_size_left(struct fid_ep *fid)
 {
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);
-    return ep->is_enabled ? left(ep, &ep->tx) : -FI_EOPBADSTATE;
+    return ep->is_enabled ? count_free_ops(ep, &ep->tx) : -FI_EOPBADSTATE;
 }
 
 static struct fi_ops_ep ep_ops = {
@@ -305,7 +305,7 @@ static void each_watch(struct vf_ep *ep, struct vf_watch *watches[7])
     watches[6] = ep->domain->thread_watch;
 }
 
-static void unwatch(struct vf_ep *ep)
+static void unwatch_all(struct vf_ep *ep)
 {
     struct vf_watch *watches[7];
     each_watch(ep, watches);
@@ -314,7 +314,7 @@ static void unwatch(struct vf_ep *ep)
             vf_watch_remove(watches[i], ep);
 }
 
-static int watch(struct vf_ep *ep)
+static int watch_all(struct vf_ep *ep)
 {
     struct vf_watch *watches[7];
     int rc = 0;
@@ -325,7 +325,7 @@ static int watch(struct vf_ep *ep)
     return rc;
 }
 
-static int enable(struct vf_ep *ep)
+static int enable_ep(struct vf_ep *ep)
 {
     if (ep->is_enabled)
         return -FI_EOPBADSTATE;
@@ -345,13 +345,13 @@ static int enable(struct vf_ep *ep)
         vf_log("open the queues: %s", velo_last_error());
         return -vf_error(status);
     }
-    int rc = watch(ep);
+    int rc = watch_all(ep);
     ep->is_enabled = rc == 0;
     if (!rc && (ep->caps & (FI_RMA | FI_ATOMIC)))
         rc = vf_am_start(ep);
     if (rc) {
         ep->is_enabled = false;
-        unwatch(ep);
+        unwatch_all(ep);
         (void)velo_mq_close(ep->mq);
         ep->mq = NULL;
     } else if (ep->domain->thread_watch) {
@@ -379,7 +379,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
     vf_lock(ep->domain);
     switch (command) {
     case FI_ENABLE:
-        rc = enable(ep);
+        rc = enable_ep(ep);
         break;
     case FI_GETOPSFLAG:
     case FI_SETOPSFLAG:
@@ -392,7 +392,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
     return rc;
 }
 
-static void unbind(struct vf_ep *ep)
+static void unbind_all(struct vf_ep *ep)
 {
     struct vf_cntr *cntrs[] = {ep->send_cntr, ep->recv_cntr, ep->read_cntr, ep->write_cntr};
     struct vf_cq *cqs[] = {ep->tx_cq, ep->rx_cq};
@@ -420,13 +420,13 @@ static int ep_close(fid_t fid)
     while (*at != ep)
         at = &(*at)->next;
     *at = ep->next;
-    unwatch(ep);
+    unwatch_all(ep);
     vf_rma_close(ep);
     vf_recv_close(ep);
     (void)velo_mq_close(ep->mq);
     vf_owner_close(ep);
     vf_am_close(ep);
-    unbind(ep);
+    unbind_all(ep);
     vf_pool_close(&ep->tx);
     vf_pool_close(&ep->rx);
     close_port(ep);

@@ -240,7 +240,7 @@ static bool fits_owner(const struct fi_info *hints)
     return true;
 }
 
-static bool fits(const struct fi_info *hints, const char *domain)
+static bool hints_fit(const struct fi_info *hints, const char *domain)
 {
     if (!hints)
         return true;
@@ -402,7 +402,7 @@ int vf_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     (void)service;
     char name[VELO_DOMAIN_NAME_MAX + 1];
     *out = NULL;
-    if (vf_domain_name(NULL, name, sizeof name) || !fits(hints, name))
+    if (vf_domain_name(NULL, name, sizeof name) || !hints_fit(hints, name))
         return -FI_ENODATA;
     struct fi_info *info = new_info();
     if (!info)

@@ -12,7 +12,7 @@
 /* ---- directory ------------------------------------------------------------------------------- */
 
 /* The place of a key; -1: it is not there. */
-static int64_t find(const struct vf_domain *domain, uint64_t key)
+static int64_t find_key(const struct vf_domain *domain, uint64_t key)
 {
     uint32_t first = vf_directory_slot(key);
     for (uint32_t i = first; i < first + DIRECTORY_WINDOW; i++)
@@ -31,7 +31,7 @@ static int64_t find_free(const struct vf_domain *domain, uint64_t key)
 }
 
 /* A peer that reads an entry while it changes sees a check that does not fit. */
-static void publish(struct vf_domain *domain, const struct vf_mr *mr)
+static void publish_entry(struct vf_domain *domain, const struct vf_mr *mr)
 {
     struct vf_mr_entry entry = {
         .key = mr->fid.key,
@@ -45,7 +45,7 @@ static void publish(struct vf_domain *domain, const struct vf_mr *mr)
 char *vf_mr_reach(struct vf_domain *domain, uint64_t key, uint64_t addr, size_t len_bytes,
                   uint64_t access)
 {
-    int64_t slot = domain->mrs ? find(domain, key) : -1;
+    int64_t slot = domain->mrs ? find_key(domain, key) : -1;
     const struct vf_mr *mr = slot >= 0 ? domain->mrs[slot] : NULL;
     if (!mr || (mr->access & access) != access || addr < mr->offset_bytes ||
         addr - mr->offset_bytes > mr->len_bytes ||
@@ -124,12 +124,12 @@ static uint32_t rights_of(uint64_t access)
 /* The first page is nobody's, and a registration of all memory begins there. */
 #define FIRST_ADDRESS ((uintptr_t)4096)
 
-static int reg(struct vf_domain *domain, struct vf_mr *mr, char *buf, size_t len_bytes,
-               uint64_t requested_key)
+static int register_memory(struct vf_domain *domain, struct vf_mr *mr, char *buf, size_t len_bytes,
+                           uint64_t requested_key)
 {
     uint64_t key = domain->mr_mode & FI_MR_PROV_KEY ? ++domain->key_next : requested_key;
     uint64_t skipped = 0;
-    if (find(domain, key) >= 0)
+    if (find_key(domain, key) >= 0)
         return -FI_ENOKEY;
     int64_t slot = find_free(domain, key);
     if (slot < 0 || domain->mr_count >= DIRECTORY_MRS_MAX)
@@ -149,7 +149,7 @@ static int reg(struct vf_domain *domain, struct vf_mr *mr, char *buf, size_t len
     }
     domain->mrs[slot] = mr;
     domain->mr_count++;
-    publish(domain, mr);
+    publish_entry(domain, mr);
     return 0;
 }
 
@@ -175,7 +175,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
     int rc = 0;
     /* Memory that is only used here needs no registration. */
     if (rights_of(access) && len > 0)
-        rc = domain->rma ? reg(domain, mr, (char *)(uintptr_t)buf, len, requested_key)
+        rc = domain->rma ? register_memory(domain, mr, (char *)(uintptr_t)buf, len, requested_key)
                          : -FI_EOPNOTSUPP;
     domain->users += rc == 0;
     vf_unlock(domain);

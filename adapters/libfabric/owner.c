@@ -19,7 +19,7 @@ struct vf_srx {
 
 bool vf_owner_is_known(void) { return FI_VERSION_GE(vf_provider.fi_version, FI_VERSION(2, 0)); }
 
-static struct vf_owner_entry *view(void *entry)
+static struct vf_owner_entry *entry_of(void *entry)
 {
     bool has_links = FI_VERSION_LT(vf_provider.fi_version, FI_VERSION(2, 3));
     return (struct vf_owner_entry *)((char *)entry + (has_links ? VF_OWNER_LINK_BYTES : 0));
@@ -44,7 +44,7 @@ static bool write_out(struct vf_cq *cq, const struct vf_completion *from)
 }
 
 /* The owner's entry and the operation are done with. */
-static void finish(struct vf_op *op)
+static void finish_op(struct vf_op *op)
 {
     if (op->kind == VF_OP_OWNED)
         op->ep->owner->owner_ops->free_entry(op->entry);
@@ -69,7 +69,7 @@ static void hand_over(struct vf_cq *cq)
         cq->late = op->next;
         if (!cq->late)
             cq->late_end = &cq->late;
-        finish(op);
+        finish_op(op);
     }
 }
 
@@ -88,13 +88,13 @@ static void owned_done(struct velo_mq_request *request)
     op->completion.err = status ? vf_error(status) : 0;
     op->completion.prov_errno = status;
     if (has_data && op->packed) {
-        const struct vf_owner_entry *entry = view(op->entry);
+        const struct vf_owner_entry *entry = entry_of(op->entry);
         vf_iov_scatter(entry->iov, entry->count, op->packed, request->len_bytes);
     }
     vf_cntr_add(op->ep->recv_cntr, status);
     bool is_told = op->reports || status;
     if (!is_told || (!cq->late && write_out(cq, &op->completion))) {
-        finish(op);
+        finish_op(op);
         return;
     }
     op->next = NULL;
@@ -103,9 +103,9 @@ static void owned_done(struct velo_mq_request *request)
 }
 
 /* Receive a message into the memory of the owner's entry. */
-static void start(struct vf_op *op)
+static void start_op(struct vf_op *op)
 {
-    const struct vf_owner_entry *entry = view(op->entry);
+    const struct vf_owner_entry *entry = entry_of(op->entry);
     size_t len = vf_iov_bytes(entry->iov, entry->count);
     void *buf = entry->count ? entry->iov[0].iov_base : NULL;
     op->kind = VF_OP_OWNED;
@@ -127,10 +127,10 @@ static void start(struct vf_op *op)
 }
 
 /* The owner found no receive for it: it starts it later. */
-static int queue(struct vf_op *op)
+static int queue_op(struct vf_op *op)
 {
     struct vf_owner_ops *owner = op->ep->owner->owner_ops;
-    struct vf_owner_entry *entry = view(op->entry);
+    struct vf_owner_entry *entry = entry_of(op->entry);
     entry->peer_context = op;
     entry->msg_size = op->completion.len;
     if (op->completion.flags & FI_REMOTE_CQ_DATA) {
@@ -148,7 +148,7 @@ static int queue(struct vf_op *op)
 }
 
 /* False: the owner cannot take it now. */
-static bool ask(struct vf_op *op)
+static bool ask_owner(struct vf_op *op)
 {
     struct vf_owner_srx *owner = op->ep->owner;
     fi_addr_t source = vf_av_find(op->ep->av, op->source);
@@ -156,14 +156,14 @@ static bool ask(struct vf_op *op)
     int rc = op->space == VF_SPACE_TAGGED ? owner->owner_ops->get_tag(owner, &match, &op->entry)
                                           : owner->owner_ops->get_msg(owner, &match, &op->entry);
     if (rc == -FI_ENOENT)
-        return queue(op) == 0;
+        return queue_op(op) == 0;
     if (rc == 0)
-        start(op);
+        start_op(op);
     return rc == 0;
 }
 
 /* The next message of a space, taken out of our own queues. NULL: there is none. */
-static struct vf_op *take(struct vf_ep *ep, enum vf_space space)
+static struct vf_op *take_op(struct vf_ep *ep, enum vf_space space)
 {
     struct velo_mq_found found;
     struct vf_op *op = vf_pool_get(&ep->rx, ep);
@@ -190,11 +190,11 @@ static struct vf_op *take(struct vf_ep *ep, enum vf_space space)
 }
 
 /* One that the owner could not take stays in front of those behind it. */
-static void offer(struct vf_ep *ep, enum vf_space space)
+static void offer_ops(struct vf_ep *ep, enum vf_space space)
 {
     struct vf_op **held = &ep->held[space];
-    while (*held || (*held = take(ep, space)) != NULL) {
-        if (!ask(*held))
+    while (*held || (*held = take_op(ep, space)) != NULL) {
+        if (!ask_owner(*held))
             return;
         *held = NULL;
     }
@@ -213,16 +213,16 @@ void vf_owner_close(struct vf_ep *ep)
 
 static int start_entry(void *entry)
 {
-    struct vf_op *op = view(entry)->peer_context;
+    struct vf_op *op = entry_of(entry)->peer_context;
     struct vf_domain *domain = op->ep->domain;
     vf_lock(domain);
     op->entry = entry;
-    start(op);
+    start_op(op);
     vf_unlock(domain);
     return 0;
 }
 
-static void discarded(struct velo_mq_request *request)
+static void message_discarded(struct velo_mq_request *request)
 {
     struct vf_op *op = (struct vf_op *)request;
     if (!op->ep->is_closing)
@@ -232,11 +232,11 @@ static void discarded(struct velo_mq_request *request)
 /* The entry stays the owner's. */
 static int discard_entry(void *entry)
 {
-    struct vf_op *op = view(entry)->peer_context;
+    struct vf_op *op = entry_of(entry)->peer_context;
     struct vf_domain *domain = op->ep->domain;
     vf_lock(domain);
     op->kind = VF_OP_RECV;
-    op->mq.done = discarded;
+    op->mq.done = message_discarded;
     (void)velo_mq_mrecv(op->ep->mq, op->message, NULL, 0, &op->mq);
     vf_unlock(domain);
     return 0;
@@ -287,8 +287,8 @@ static ssize_t owned_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_ad
     for (uint32_t i = 0; i < cq->watch.ep_count; i++) {
         struct vf_ep *ep = cq->watch.eps[i];
         if (ep->owner) {
-            offer(ep, VF_SPACE_TAGGED);
-            offer(ep, VF_SPACE_MSG);
+            offer_ops(ep, VF_SPACE_TAGGED);
+            offer_ops(ep, VF_SPACE_MSG);
         }
     }
     hand_over(cq);

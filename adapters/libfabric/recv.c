@@ -27,7 +27,7 @@ struct vf_claim {
 /* ---- what has come --------------------------------------------------------------------------- */
 
 /* Fill in what a receive took. */
-static inline void describe(const struct vf_op *op, struct vf_completion *completion)
+static inline void describe_completion(const struct vf_op *op, struct vf_completion *completion)
 {
     const struct velo_mq_request *request = &op->mq;
     completion->context = op->completion.context;
@@ -49,7 +49,7 @@ static __attribute__((noinline)) void recv_done_slow(struct vf_op *op)
     op->cntr = op->ep->recv_cntr;
     if (status == VELO_OK || status == VELO_ERR_TOO_BIG) {
         struct vf_completion completion;
-        describe(op, &completion);
+        describe_completion(op, &completion);
         completion.olen = op->mq.total_bytes - op->mq.len_bytes;
         op->completion = completion;
         if (op->iov_count)
@@ -74,7 +74,7 @@ static void recv_done(struct velo_mq_request *request)
         return;
     }
     vf_cntr_add(ep->recv_cntr, VELO_OK);
-    describe(op, vf_cq_push(ep->rx_cq));
+    describe_completion(op, vf_cq_push(ep->rx_cq));
     vf_op_free(&ep->rx, op);
 }
 
@@ -93,7 +93,7 @@ static inline int source_of(const struct vf_ep *ep, fi_addr_t src, velo_id_t *so
     return 0;
 }
 
-static inline bool reports(const struct vf_ep *ep, uint64_t flags)
+static inline bool reports_receive(const struct vf_ep *ep, uint64_t flags)
 {
     return ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION));
 }
@@ -106,7 +106,7 @@ static inline struct vf_op *new_op(struct vf_ep *ep, enum vf_space space,
     if (vf_unlikely(!op))
         return NULL;
     op->kind = VF_OP_RECV;
-    op->reports = reports(ep, flags);
+    op->reports = reports_receive(ep, flags);
     op->iov_count = 0;
     op->completion.context = receive->context;
     op->completion.flags = space == VF_SPACE_TAGGED ? FI_RECV | FI_TAGGED : FI_RECV | FI_MSG;
@@ -116,8 +116,8 @@ static inline struct vf_op *new_op(struct vf_ep *ep, enum vf_space space,
     return op;
 }
 
-static vf_hot ssize_t post(struct vf_ep *ep, enum vf_space space, const struct receive *receive,
-                           uint64_t flags)
+static vf_hot ssize_t post_receive(struct vf_ep *ep, enum vf_space space,
+                                   const struct receive *receive, uint64_t flags)
 {
     velo_id_t source;
     int rc = source_of(ep, receive->src, &source);
@@ -141,7 +141,7 @@ static vf_hot ssize_t post(struct vf_ep *ep, enum vf_space space, const struct r
 /* ---- memory in pieces ------------------------------------------------------------------------ */
 
 /* Memory in one piece, from which the pieces are filled when the message is there. NULL: none. */
-static void *pack(struct vf_op *op, const struct iovec *iov, size_t count, size_t len_bytes)
+static void *pack_buffer(struct vf_op *op, const struct iovec *iov, size_t count, size_t len_bytes)
 {
     op->packed = malloc(len_bytes ? len_bytes : 1);
     op->iov_count = (uint8_t)count;
@@ -160,7 +160,7 @@ static ssize_t post_pieces(struct vf_ep *ep, enum vf_space space, const struct r
     struct vf_op *op = new_op(ep, space, receive, flags);
     if (!op)
         return -FI_EAGAIN;
-    if (!pack(op, iov, count, len)) {
+    if (!pack_buffer(op, iov, count, len)) {
         vf_op_free(&ep->rx, op);
         return -FI_ENOMEM;
     }
@@ -185,7 +185,7 @@ static bool multi_take(struct vf_op *op)
     op->completion.olen = 0;
     if (status == VELO_OK || status == VELO_ERR_TOO_BIG) {
         struct vf_completion completion;
-        describe(op, &completion);
+        describe_completion(op, &completion);
         completion.olen = op->mq.total_bytes - op->mq.len_bytes;
         op->completion = completion;
         op->base += op->mq.len_bytes;
@@ -265,7 +265,7 @@ static ssize_t post_multi(struct vf_ep *ep, const struct receive *receive, uint6
 
 /* ---- peek, claim, discard -------------------------------------------------------------------- */
 
-static void discarded(struct velo_mq_request *request)
+static void message_discarded(struct velo_mq_request *request)
 {
     struct vf_op *op = (struct vf_op *)request;
     if (!op->ep->is_closing)
@@ -273,18 +273,18 @@ static void discarded(struct velo_mq_request *request)
 }
 
 /* Take a message and forget it. Its sender learns that it was received. */
-static int discard(struct vf_ep *ep, struct velo_mq_message *message)
+static int discard_message(struct vf_ep *ep, struct velo_mq_message *message)
 {
     struct vf_op *op = vf_pool_get(&ep->rx, ep);
     if (!op)
         return -FI_EAGAIN;
     op->kind = VF_OP_RECV;
-    op->mq.done = discarded;
+    op->mq.done = message_discarded;
     (void)velo_mq_mrecv(ep->mq, message, NULL, 0, &op->mq);
     return 0;
 }
 
-static int claim(struct vf_ep *ep, void *context, struct velo_mq_message *message)
+static int claim_message(struct vf_ep *ep, void *context, struct velo_mq_message *message)
 {
     struct vf_claim *claim = malloc(sizeof *claim);
     if (!claim)
@@ -294,7 +294,7 @@ static int claim(struct vf_ep *ep, void *context, struct velo_mq_message *messag
     return 0;
 }
 
-static struct velo_mq_message *unclaim(struct vf_ep *ep, const void *context)
+static struct velo_mq_message *unclaim_message(struct vf_ep *ep, const void *context)
 {
     for (struct vf_claim **at = &ep->claims; *at; at = &(*at)->next) {
         struct vf_claim *found = *at;
@@ -308,7 +308,7 @@ static struct velo_mq_message *unclaim(struct vf_ep *ep, const void *context)
     return NULL;
 }
 
-static ssize_t peek(struct vf_ep *ep, const struct receive *receive, uint64_t flags)
+static ssize_t peek_message(struct vf_ep *ep, const struct receive *receive, uint64_t flags)
 {
     struct velo_mq_message *message = NULL;
     struct velo_mq_found found;
@@ -342,9 +342,9 @@ static ssize_t peek(struct vf_ep *ep, const struct receive *receive, uint64_t fl
         completion.data = found.cookie;
     }
     if (flags & FI_DISCARD)
-        rc = discard(ep, message);
+        rc = discard_message(ep, message);
     else if (flags & FI_CLAIM)
-        rc = claim(ep, receive->context, message);
+        rc = claim_message(ep, receive->context, message);
     if (!rc)
         *vf_cq_push(ep->rx_cq) = completion;
     return rc;
@@ -354,13 +354,13 @@ static ssize_t peek(struct vf_ep *ep, const struct receive *receive, uint64_t fl
 static ssize_t take_claimed(struct vf_ep *ep, const struct receive *receive,
                             const struct iovec *iov, size_t count, uint64_t flags)
 {
-    struct velo_mq_message *message = unclaim(ep, receive->context);
+    struct velo_mq_message *message = unclaim_message(ep, receive->context);
     if (!message)
         return -FI_EINVAL;
     if (flags & FI_DISCARD) {
-        int rc = discard(ep, message);
+        int rc = discard_message(ep, message);
         if (rc)
-            return claim(ep, receive->context, message) ? -FI_ENOMEM : rc;
+            return claim_message(ep, receive->context, message) ? -FI_ENOMEM : rc;
         if (ep->rx_cq && vf_cq_has_room(ep->rx_cq))
             *vf_cq_push(ep->rx_cq) = (struct vf_completion){.context = receive->context,
                                                             .flags = FI_RECV | FI_TAGGED,
@@ -369,15 +369,15 @@ static ssize_t take_claimed(struct vf_ep *ep, const struct receive *receive,
     }
     struct vf_op *op = new_op(ep, VF_SPACE_TAGGED, receive, flags);
     if (!op)
-        return claim(ep, receive->context, message) ? -FI_ENOMEM : -FI_EAGAIN;
+        return claim_message(ep, receive->context, message) ? -FI_ENOMEM : -FI_EAGAIN;
     void *buf = receive->buf;
     size_t len = receive->len;
     if (count > 1) {
         len = vf_iov_bytes(iov, count);
-        buf = pack(op, iov, count, len);
+        buf = pack_buffer(op, iov, count, len);
         if (!buf) {
             vf_op_free(&ep->rx, op);
-            (void)claim(ep, receive->context, message);
+            (void)claim_message(ep, receive->context, message);
             return -FI_ENOMEM;
         }
     }
@@ -410,7 +410,7 @@ ssize_t vf_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_
     struct receive receive = {buf, len, src, tag, ignore, context};
     (void)desc;
     vf_lock(ep->domain);
-    ssize_t rc = post(ep, VF_SPACE_TAGGED, &receive, default_flags(ep));
+    ssize_t rc = post_receive(ep, VF_SPACE_TAGGED, &receive, default_flags(ep));
     vf_unlock(ep->domain);
     return rc;
 }
@@ -422,8 +422,9 @@ ssize_t vf_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t
     (void)desc;
     vf_lock(ep->domain);
     uint64_t flags = default_flags(ep);
-    ssize_t rc = vf_unlikely(flags & FI_MULTI_RECV) ? post_multi(ep, &receive, flags)
-                                                    : post(ep, VF_SPACE_MSG, &receive, flags);
+    ssize_t rc = vf_unlikely(flags & FI_MULTI_RECV)
+                     ? post_multi(ep, &receive, flags)
+                     : post_receive(ep, VF_SPACE_MSG, &receive, flags);
     vf_unlock(ep->domain);
     return rc;
 }
@@ -440,7 +441,7 @@ static ssize_t recv_pieces(struct vf_ep *ep, enum vf_space space, const struct i
     }
     vf_lock(ep->domain);
     if (flags & FI_PEEK)
-        rc = peek(ep, receive, flags);
+        rc = peek_message(ep, receive, flags);
     else if (flags & FI_CLAIM)
         rc = take_claimed(ep, receive, iov, count, flags);
     else if (flags & FI_MULTI_RECV)
@@ -448,7 +449,7 @@ static ssize_t recv_pieces(struct vf_ep *ep, enum vf_space space, const struct i
     else if (count > 1)
         rc = post_pieces(ep, space, receive, iov, count, flags);
     else
-        rc = post(ep, space, receive, flags);
+        rc = post_receive(ep, space, receive, flags);
     vf_unlock(ep->domain);
     return rc;
 }

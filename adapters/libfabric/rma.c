@@ -49,7 +49,7 @@ static int read_now(struct velo_rma_peer *peer, void *to, size_t len_bytes,
     return status ? status : velo_rma_flush(peer, LOOKUP_NS);
 }
 
-static int connect(struct vf_ep *ep, const struct vf_address *address, struct vf_rma_peer *at)
+static int connect_peer(struct vf_ep *ep, const struct vf_address *address, struct vf_rma_peer *at)
 {
     uint64_t generation = 0;
     int64_t end_ms = 0;
@@ -88,7 +88,7 @@ static int rma_peer(struct vf_ep *ep, fi_addr_t addr, struct vf_rma_peer **peer)
     *peer = calloc(1, sizeof **peer);
     if (!*peer)
         return -FI_ENOMEM;
-    int status = connect(ep, address, *peer);
+    int status = connect_peer(ep, address, *peer);
     if (status) {
         vf_log("connect to memory of port %u.%u: %s", VELO_ID_NODE(address->rma_id),
                VELO_ID_VPID(address->rma_id), velo_last_error());
@@ -120,8 +120,8 @@ static __attribute__((noinline)) int look_up(struct vf_rma_peer *peer, uint64_t 
     return VELO_ERR_ACCESS;
 }
 
-static inline int resolve(struct vf_rma_peer *peer, uint64_t key, uint64_t addr, bool is_fresh,
-                          struct velo_rma_place *place)
+static inline int resolve_key(struct vf_rma_peer *peer, uint64_t key, uint64_t addr, bool is_fresh,
+                              struct velo_rma_place *place)
 {
     struct vf_mr_entry *entry = &peer->cache[vf_directory_slot(key) % CACHE_LEN];
     if (vf_unlikely(is_fresh || !entry->check || entry->key != key)) {
@@ -159,7 +159,7 @@ static int tell_target(struct vf_op *op)
     return vf_am_send(ep, peer, &header, sizeof header, op, notice_done);
 }
 
-static void finish(struct vf_op *op)
+static void finish_op(struct vf_op *op)
 {
     int status = op->status;
     if (op->ep->is_closing) {
@@ -180,7 +180,7 @@ static void part_done(struct vf_domain *domain, struct vf_op *op, int status)
     if (status && !op->status)
         op->status = status;
     if (--op->parts == 0)
-        finish(op);
+        finish_op(op);
 }
 
 void vf_rma_progress(struct vf_domain *domain)
@@ -203,7 +203,7 @@ static int post_piece(struct vf_ep *ep, struct vf_rma_peer *peer, struct vf_op *
 {
     struct velo_rma_place place;
     for (int attempt = 0;; attempt++) {
-        int status = resolve(peer, key, addr, attempt > 0, &place);
+        int status = resolve_key(peer, key, addr, attempt > 0, &place);
         if (status)
             return status;
         if (ep->orders & RMA_ORDERS)
@@ -255,7 +255,7 @@ static int post_pieces(struct vf_ep *ep, struct vf_rma_peer *peer, struct vf_op 
     return VELO_OK;
 }
 
-static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t flags)
+static ssize_t start_access(struct vf_ep *ep, const struct access *access, uint64_t flags)
 {
     struct vf_rma_peer *peer;
     if (access->iov_count > VF_IOV_MAX || access->remote_count > VF_IOV_MAX || (flags & ~RMA_FLAGS))
@@ -317,7 +317,7 @@ static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t fla
     if (status && !op->status)
         op->status = status == VELO_AGAIN ? VELO_ERR_NO_MEMORY : status;
     if (op->parts == 0)
-        finish(op); /* Nothing was posted: an error, or no data. */
+        finish_op(op); /* Nothing was posted: an error, or no data. */
     return 0;
 }
 
@@ -325,7 +325,7 @@ static ssize_t start_locked(struct fid_ep *fid, const struct access *access, uin
 {
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);
     vf_lock(ep->domain);
-    ssize_t rc = start(ep, access, flags);
+    ssize_t rc = start_access(ep, access, flags);
     vf_unlock(ep->domain);
     return rc;
 }

@@ -233,7 +233,7 @@ void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, i
 /* Ask for the lines of a message while the PML looks for its receive. The last one comes first: the
  * PML copies upwards, and behind it the core would ask for lines that the sender is about to write.
  */
-static inline void fetch(const struct velo_msg *msg)
+static inline void prefetch_message(const struct velo_msg *msg)
 {
     const char *data = msg->data;
     if (msg->len_bytes <= VELO_INLINE_BYTES || msg->len_bytes > FETCH_BYTES)
@@ -256,12 +256,12 @@ static bool find_segment(const struct velo_msg *msg, mca_btl_base_segment_t *seg
 }
 
 /* The payload is handed up in place: the callback copies it out before it returns. */
-static void deliver(const struct velo_msg *msg)
+static void deliver_message(const struct velo_msg *msg)
 {
     mca_btl_base_segment_t segment;
     if (msg->tag >= MCA_BTL_TAG_MAX || !find_segment(msg, &segment))
         return;
-    fetch(msg);
+    prefetch_message(msg);
     const mca_btl_active_message_callback_t *handler =
         &mca_btl_base_active_message_trigger[msg->tag];
     if (handler->cbfunc != NULL)
@@ -274,7 +274,7 @@ static __attribute__((noinline)) int take(struct velo_msg *msg)
 {
     int count = 0, most = btl_velo.in_stream ? BURST_MSGS : 1;
     do {
-        deliver(msg);
+        deliver_message(msg);
         (void)velo_release(btl_velo.port.port);
     } while (++count < most && velo_try_peek(btl_velo.port.port, msg) == VELO_OK);
     btl_velo.in_stream = true;
@@ -282,7 +282,7 @@ static __attribute__((noinline)) int take(struct velo_msg *msg)
 }
 
 /* What finds nothing is short: a rank that waits does little else. */
-static inline int receive(int64_t sleep_ns)
+static inline int receive_messages(int64_t sleep_ns)
 {
     struct velo_msg msg;
     int status = sleep_ns == 0 ? velo_try_peek(btl_velo.port.port, &msg)
@@ -347,7 +347,7 @@ static __attribute__((noinline)) int work(int received, bool *yields)
     /* A sleep in the port would keep other threads from it. */
     if (rest == VELO_OMPI_SLEEPS && !opal_using_threads() && btl_velo.waiting == 0 &&
         btl_velo.ops_under_way == 0)
-        events += receive(btl_velo.idle.sleep_ns);
+        events += receive_messages(btl_velo.idle.sleep_ns);
     if (events == 0)
         nothing_came(polls > 0 ? polls : 1);
     return events - received;
@@ -359,7 +359,7 @@ static int component_progress(void)
     if (OPAL_THREAD_SWAP_32(&btl_velo.receiving, 1) != 0)
         return 0;
     bool yields = false;
-    int events = receive(0);
+    int events = receive_messages(0);
     if (__builtin_expect(has_work(), 0))
         events += work(events, &yields);
     opal_atomic_wmb();

@@ -51,7 +51,7 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     return OPAL_SUCCESS;
 }
 
-static void disconnect(struct mca_btl_base_endpoint_t *endpoint)
+static void disconnect_endpoint(struct mca_btl_base_endpoint_t *endpoint)
 {
     (void)velo_disconnect(endpoint->conn);
     (void)velo_rma_disconnect(endpoint->rma);
@@ -69,7 +69,7 @@ int btl_velo_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     OPAL_THREAD_LOCK(&btl_velo.lock);
     for (size_t i = 0; i < count; i++) {
         if (endpoints[i] != NULL)
-            disconnect(endpoints[i]);
+            disconnect_endpoint(endpoints[i]);
         endpoints[i] = NULL;
     }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
@@ -100,12 +100,12 @@ static void disconnect_left(void)
             opal_list_get_size(&endpoint->waiting) > 0 ||
             velo_conn_status(endpoint->conn) != VELO_ERR_PEER_CLOSED)
             continue;
-        disconnect(endpoint);
+        disconnect_endpoint(endpoint);
         endpoint->has_left = true;
     }
 }
 
-static int find(const struct mca_btl_base_endpoint_t *endpoint, velo_id_t *id)
+static int find_id(const struct mca_btl_base_endpoint_t *endpoint, velo_id_t *id)
 {
     if (endpoint->has_left) {
         opal_output(0, "velo: process %s has left; nothing can be sent to it any more",
@@ -120,7 +120,7 @@ int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
 {
     velo_id_t id;
     disconnect_left();
-    int rc = find(endpoint, &id);
+    int rc = find_id(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
     int status =
@@ -138,7 +138,7 @@ int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
 int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint)
 {
     velo_id_t id;
-    int rc = find(endpoint, &id);
+    int rc = find_id(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
     int status = velo_rma_connect(btl_velo.port.rma, id, &endpoint->rma,

@@ -11,8 +11,8 @@ static void fragment_construct(struct btl_velo_fragment *fragment)
 OBJ_CLASS_INSTANCE(btl_velo_fragment_small, mca_btl_base_descriptor_t, fragment_construct, NULL);
 OBJ_CLASS_INSTANCE(btl_velo_fragment_large, mca_btl_base_descriptor_t, fragment_construct, NULL);
 
-static struct btl_velo_fragment *take(struct mca_btl_base_endpoint_t *endpoint, uint8_t order,
-                                      size_t own_bytes, uint32_t flags)
+static struct btl_velo_fragment *take_fragment(struct mca_btl_base_endpoint_t *endpoint,
+                                               uint8_t order, size_t own_bytes, uint32_t flags)
 {
     if (own_bytes > btl_velo.super.btl_max_send_size)
         return NULL;
@@ -35,7 +35,7 @@ mca_btl_base_descriptor_t *btl_velo_alloc(mca_btl_base_module_t *btl,
                                           size_t len_bytes, uint32_t flags)
 {
     (void)btl;
-    struct btl_velo_fragment *fragment = take(endpoint, order, len_bytes, flags);
+    struct btl_velo_fragment *fragment = take_fragment(endpoint, order, len_bytes, flags);
     return fragment != NULL ? &fragment->super : NULL;
 }
 
@@ -59,7 +59,7 @@ mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
     /* Data in one piece stays where it is until it is copied into the receiver's ring. */
     bool in_place = !opal_convertor_need_buffers(convertor);
     struct btl_velo_fragment *fragment =
-        take(endpoint, order, header_bytes + (in_place ? 0 : *len_bytes), flags);
+        take_fragment(endpoint, order, header_bytes + (in_place ? 0 : *len_bytes), flags);
     if (fragment == NULL)
         return NULL;
     struct iovec iov = {.iov_base = NULL, .iov_len = *len_bytes};

@@ -120,8 +120,8 @@ static int find_by_address(const struct mca_btl_base_endpoint_t *endpoint,
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static int post(const struct btl_velo_op *op, const struct btl_velo_access *access,
-                const struct velo_rma_place *place)
+static int post_access(const struct btl_velo_op *op, const struct btl_velo_access *access,
+                       const struct velo_rma_place *place)
 {
     struct velo_rma_peer *peer = op->caller.endpoint->rma;
     void *local = op->caller.local_address;
@@ -153,15 +153,15 @@ static int post_at(const struct btl_velo_op *op, const struct btl_velo_access *a
     struct velo_rma_place place;
     int status = VELO_ERR_ACCESS;
     if (find_by_handle(handle, address, access->len_bytes, &place))
-        status = post(op, access, &place);
+        status = post_access(op, access, &place);
     if (__builtin_expect(status != VELO_ERR_ACCESS, 1))
         return status;
     status = find_by_address(op->caller.endpoint, access, address, &place);
-    return status == VELO_OK ? post(op, access, &place) : status;
+    return status == VELO_OK ? post_access(op, access, &place) : status;
 }
 
 /* The lock is held. */
-static int connected(struct mca_btl_base_endpoint_t *endpoint)
+static int connect_rma(struct mca_btl_base_endpoint_t *endpoint)
 {
     return __builtin_expect(endpoint->rma != NULL, 1) ? OPAL_SUCCESS
                                                       : btl_velo_connect_rma(endpoint);
@@ -175,7 +175,7 @@ int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_a
         return OPAL_ERR_OUT_OF_RESOURCE;
     op->caller = *caller;
     OPAL_THREAD_LOCK(&btl_velo.lock);
-    int rc = connected(caller->endpoint);
+    int rc = connect_rma(caller->endpoint);
     int status = rc == OPAL_SUCCESS ? post_at(op, access, address, handle) : VELO_OK;
     if (rc == OPAL_SUCCESS && status == VELO_OK)
         btl_velo.ops_under_way++;
@@ -226,7 +226,7 @@ int btl_velo_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *end
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-static void tell(struct btl_velo_op *op)
+static void tell_caller(struct btl_velo_op *op)
 {
     const struct btl_velo_caller caller = op->caller;
     int status = op->status;
@@ -259,6 +259,6 @@ int btl_velo_rma_progress(void)
     }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     for (int i = 0; i < count; i++)
-        tell(ended[i]);
+        tell_caller(ended[i]);
     return count + served;
 }

@@ -13,7 +13,7 @@
 /* The longest header that fits into a front. */
 #define HEADER_BYTES_MAX sizeof(((struct btl_velo_front *)0)->rest)
 
-static inline int connected(struct mca_btl_base_endpoint_t *endpoint)
+static inline int connect_endpoint(struct mca_btl_base_endpoint_t *endpoint)
 {
     return __builtin_expect(endpoint->conn != NULL, 1) ? OPAL_SUCCESS : btl_velo_connect(endpoint);
 }
@@ -50,7 +50,8 @@ static int send_long(struct velo_conn *conn, const void *payload, size_t payload
 }
 
 /* Room for header and payload of a message that is built in place. */
-static inline int reserve(struct velo_conn *conn, uint64_t header_at, size_t len_bytes, char **to)
+static inline int reserve_message(struct velo_conn *conn, uint64_t header_at, size_t len_bytes,
+                                  char **to)
 {
     void *room;
     int status = velo_try_reserve(conn, header_at + len_bytes, &room);
@@ -68,7 +69,7 @@ static int send_medium(struct velo_conn *conn, const void *payload, size_t paylo
     bool is_aligned = payload_bytes >= ALIGNED_BYTES && header_bytes <= HEADER_BYTES_MAX;
     uint64_t header_at =
         is_aligned ? sizeof(struct btl_velo_front) - header_bytes : sizeof header_at;
-    int status = reserve(conn, header_at, header_bytes + payload_bytes, &to);
+    int status = reserve_message(conn, header_at, header_bytes + payload_bytes, &to);
     if (status != VELO_OK)
         return status;
     copy_short(to, header, header_bytes);
@@ -114,7 +115,7 @@ static void wait_for_room(struct mca_btl_base_endpoint_t *endpoint,
 }
 
 /* The data is on its way: the descriptor is not ours any more. */
-static void sent(struct btl_velo_fragment *fragment)
+static void end_fragment(struct btl_velo_fragment *fragment)
 {
     mca_btl_base_descriptor_t *descriptor = &fragment->super;
     bool ours = (descriptor->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0;
@@ -132,7 +133,7 @@ int btl_velo_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *en
     fragment->endpoint = endpoint;
     fragment->tag = tag;
     OPAL_THREAD_LOCK(&btl_velo.lock);
-    int rc = connected(endpoint);
+    int rc = connect_endpoint(endpoint);
     int status = VELO_AGAIN;
     if (rc == OPAL_SUCCESS) {
         if (opal_list_get_size(&endpoint->waiting) == 0)
@@ -147,11 +148,11 @@ int btl_velo_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *en
         return OPAL_SUCCESS;
     if (__builtin_expect(status != VELO_OK, 0))
         btl_velo_fail(endpoint, "send to a rank", status);
-    sent(fragment);
+    end_fragment(fragment);
     return 1;
 }
 
-static void pack(opal_convertor_t *convertor, void *to, size_t len_bytes)
+static void pack_data(opal_convertor_t *convertor, void *to, size_t len_bytes)
 {
     struct iovec iov = {.iov_base = to, .iov_len = len_bytes};
     uint32_t iov_count = 1;
@@ -165,11 +166,11 @@ static int send_packed(struct velo_conn *conn, opal_convertor_t *convertor, cons
     char line[VELO_INLINE_BYTES], *to = line;
     size_t len_bytes = header_bytes + payload_bytes;
     bool is_short = len_bytes <= sizeof line;
-    int status = is_short ? VELO_OK : reserve(conn, sizeof(uint64_t), len_bytes, &to);
+    int status = is_short ? VELO_OK : reserve_message(conn, sizeof(uint64_t), len_bytes, &to);
     if (status != VELO_OK)
         return status;
     copy_short(to, header, header_bytes);
-    pack(convertor, to + header_bytes, payload_bytes);
+    pack_data(convertor, to + header_bytes, payload_bytes);
     return is_short ? velo_try_send(conn, line, len_bytes, tag)
                     : velo_commit(conn, sizeof(uint64_t) + len_bytes, tag);
 }
@@ -193,7 +194,7 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
                    mca_btl_base_descriptor_t **descriptor)
 {
     OPAL_THREAD_LOCK(&btl_velo.lock);
-    int rc = connected(endpoint);
+    int rc = connect_endpoint(endpoint);
     int status = VELO_AGAIN;
     if (rc == OPAL_SUCCESS && opal_list_get_size(&endpoint->waiting) == 0)
         status = send_pieces(endpoint->conn, convertor, header, header_bytes, payload_bytes, tag);
@@ -212,7 +213,7 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
 
 /* Send those of an endpoint's waiting fragments that fit, and move them to `done`. The lock is
  * held. */
-static int drain(struct mca_btl_base_endpoint_t *endpoint, opal_list_t *done)
+static int drain_waiting(struct mca_btl_base_endpoint_t *endpoint, opal_list_t *done)
 {
     while (opal_list_get_size(&endpoint->waiting) > 0) {
         opal_list_item_t *first = opal_list_get_first(&endpoint->waiting);
@@ -236,7 +237,7 @@ int btl_velo_send_waiting(void)
     {
         if (opal_list_get_size(&endpoint->waiting) == 0)
             continue;
-        int status = drain(endpoint, &done);
+        int status = drain_waiting(endpoint, &done);
         if (status == VELO_OK) {
             btl_velo.waiting--;
         } else if (status != VELO_AGAIN) {
@@ -246,7 +247,7 @@ int btl_velo_send_waiting(void)
     }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     for (; opal_list_get_size(&done) > 0; count++)
-        sent((struct btl_velo_fragment *)opal_list_remove_first(&done));
+        end_fragment((struct btl_velo_fragment *)opal_list_remove_first(&done));
     OBJ_DESTRUCT(&done);
     if (lost != NULL)
         btl_velo_fail(lost, "send to a rank", lost_status);

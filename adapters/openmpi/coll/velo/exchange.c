@@ -24,7 +24,7 @@ struct wait {
 };
 
 /* Does the process of a rank still live? mpirun ends the job if not, unless it is told not to. */
-static bool lives(const coll_velo_module_t *module, int rank)
+static bool rank_lives(const coll_velo_module_t *module, int rank)
 {
     const struct coll_velo_area *area = coll_velo_area(module, rank);
     return area->started != 0 && coll_velo_process_started(area->pid) == area->started;
@@ -38,7 +38,7 @@ static int look_around(const coll_velo_module_t *module, int rank, struct wait *
     if (now - wait->looked_ns < LOOK_NS)
         return OMPI_SUCCESS;
     wait->looked_ns = now;
-    if (lives(module, rank))
+    if (rank_lives(module, rank))
         return OMPI_SUCCESS;
     opal_output(0, "velo: rank %d of a communicator of %d has died in a collective", rank,
                 module->ranks);
@@ -46,7 +46,7 @@ static int look_around(const coll_velo_module_t *module, int rank, struct wait *
 }
 
 /* Between looks at a rank's flag: let others run, and let Open MPI do what others wait for. */
-static int rest(const coll_velo_module_t *module, int rank, struct wait *wait)
+static int rest_between_looks(const coll_velo_module_t *module, int rank, struct wait *wait)
 {
     wait->rounds++;
     if (module->crowded && wait->rounds % YIELDS_A_PROGRESS != 0)
@@ -59,7 +59,7 @@ static int rest(const coll_velo_module_t *module, int rank, struct wait *wait)
 }
 
 /* A flag that is not the one expected: may that one still come? */
-static int judge(uint64_t flag, uint64_t expected)
+static int judge_flag(uint64_t flag, uint64_t expected)
 {
     uint64_t sequence = flag >> COLL_VELO_LEN_BITS;
     if (sequence < expected >> COLL_VELO_LEN_BITS)
@@ -75,7 +75,7 @@ int coll_velo_await_long(const coll_velo_module_t *module, int rank, const uint6
 {
     struct wait wait = {0};
     for (;;) {
-        int rc = rest(module, rank, &wait);
+        int rc = rest_between_looks(module, rank, &wait);
         uint64_t found = 0;
         for (uint32_t i = module->spins; i > 0; i--) {
             found = coll_velo_look(flag);
@@ -84,7 +84,7 @@ int coll_velo_await_long(const coll_velo_module_t *module, int rank, const uint6
             coll_velo_pause();
         }
         if (rc == OMPI_SUCCESS)
-            rc = judge(found, expected);
+            rc = judge_flag(found, expected);
         if (rc != OMPI_SUCCESS)
             return rc;
     }
@@ -96,7 +96,7 @@ static int await_one_left(const coll_velo_module_t *module, int rank, uint64_t s
     const uint64_t *done = &coll_velo_area(module, rank)->done;
     struct wait wait = {0};
     while ((*left = coll_velo_left(done)) < sequence) {
-        int rc = rest(module, rank, &wait);
+        int rc = rest_between_looks(module, rank, &wait);
         if (rc != OMPI_SUCCESS)
             return rc;
     }

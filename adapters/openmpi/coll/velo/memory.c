@@ -34,7 +34,7 @@ static size_t size_bytes(const coll_velo_module_t *module)
     return (size_t)module->ranks * module->area_bytes;
 }
 
-static bool map(coll_velo_module_t *module, int fd)
+static bool map_memory(coll_velo_module_t *module, int fd)
 {
     void *areas = mmap(NULL, size_bytes(module), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (areas == MAP_FAILED)
@@ -60,7 +60,7 @@ void coll_velo_memory_make(coll_velo_module_t *module, struct coll_velo_invitati
     int fd = fd_above_standard(memfd_create("velo-coll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd >= 0 && may_have(size_bytes(module)) && ftruncate(fd, (off_t)size_bytes(module)) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
-        fstat(fd, &found) == 0 && map(module, fd)) {
+        fstat(fd, &found) == 0 && map_memory(module, fd)) {
         invitation->pid = getpid();
         invitation->device = found.st_dev;
         invitation->inode = found.st_ino;
@@ -86,7 +86,7 @@ bool coll_velo_memory_join(coll_velo_module_t *module,
         return false;
     bool good = fstat(fd, &found) == 0 && found.st_dev == invitation->device &&
                 found.st_ino == invitation->inode &&
-                (uint64_t)found.st_size == invitation->size_bytes && map(module, fd);
+                (uint64_t)found.st_size == invitation->size_bytes && map_memory(module, fd);
     (void)close(fd);
     return good;
 }

@@ -13,7 +13,7 @@ typedef int32_t mover(opal_convertor_t *convertor, struct iovec *pieces, uint32_
                       size_t *len_bytes);
 
 /* Open MPI's convertor may stop before the end of a piece. */
-static int move(opal_convertor_t *convertor, mover *step, uint8_t *at, size_t len_bytes)
+static int move_piece(opal_convertor_t *convertor, mover *step, uint8_t *at, size_t len_bytes)
 {
     while (len_bytes > 0) {
         struct iovec piece = {.iov_base = at, .iov_len = len_bytes};
@@ -35,7 +35,7 @@ int coll_velo_pack_slow(const void *buf, size_t count, const ompi_datatype_t *ty
     int rc = opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count,
                                                       buf, 0, &convertor);
     if (rc == OPAL_SUCCESS)
-        rc = move(&convertor, opal_convertor_pack, to, len_bytes);
+        rc = move_piece(&convertor, opal_convertor_pack, to, len_bytes);
     OBJ_DESTRUCT(&convertor);
     return rc;
 }
@@ -48,7 +48,7 @@ int coll_velo_unpack_slow(void *buf, size_t count, const ompi_datatype_t *type, 
     int rc = opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count,
                                                       buf, 0, &convertor);
     if (rc == OPAL_SUCCESS)
-        rc = move(&convertor, opal_convertor_unpack, (uint8_t *)(uintptr_t)from, len_bytes);
+        rc = move_piece(&convertor, opal_convertor_unpack, (uint8_t *)(uintptr_t)from, len_bytes);
     OBJ_DESTRUCT(&convertor);
     return rc;
 }

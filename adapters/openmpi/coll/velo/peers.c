@@ -95,7 +95,7 @@ static bool has_same_facts(const opal_process_name_t *process)
 }
 
 /* Two threads may find out the same at once. */
-static bool matches(const opal_process_name_t *process)
+static bool name_matches(const opal_process_name_t *process)
 {
     /* Jobs that meet later may not find each other's facts in the same way on both sides. */
     if (process->jobid != OPAL_PROC_MY_NAME.jobid || process->vpid >= velo_ompi_ranks())
@@ -110,7 +110,7 @@ bool coll_velo_peers_match(ompi_communicator_t *comm)
 {
     for (int i = 0; i < ompi_comm_size(comm); i++) {
         opal_process_name_t process = ompi_group_get_proc_name(comm->c_local_group, i);
-        if (!matches(&process))
+        if (!name_matches(&process))
             return false;
     }
     return true;

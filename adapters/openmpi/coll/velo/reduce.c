@@ -38,7 +38,7 @@ static void fold_init(struct fold *fold, ompi_op_t *op, ompi_datatype_t *type, i
     fold->is_direct = is_direct(op, type, (size_t)count);
 }
 
-static int store(const struct fold *fold, const uint8_t *part)
+static int unpack_total(const struct fold *fold, const uint8_t *part)
 {
     return coll_velo_unpack(fold->total, fold->count, fold->type, part, fold->len_bytes);
 }
@@ -54,7 +54,7 @@ static int add_unpacked(coll_velo_module_t *module, const struct fold *fold, con
     return rc;
 }
 
-static inline int add(coll_velo_module_t *module, const struct fold *fold, uint8_t *part)
+static inline int add_part(coll_velo_module_t *module, const struct fold *fold, uint8_t *part)
 {
     if (__builtin_expect(!fold->is_direct, 0))
         return add_unpacked(module, fold, part);
@@ -74,7 +74,7 @@ static inline int add_up(coll_velo_module_t *module, const struct coll_velo_roun
             rc = coll_velo_await(module, round, i, stage);
         uint8_t *part = coll_velo_place(module, round, i, stage);
         if (__builtin_expect(rc == OMPI_SUCCESS, 1))
-            rc = i == last ? store(fold, part) : add(module, fold, part);
+            rc = i == last ? unpack_total(fold, part) : add_part(module, fold, part);
         if (__builtin_expect(rc != OMPI_SUCCESS, 0))
             return rc;
     }
@@ -82,8 +82,9 @@ static inline int add_up(coll_velo_module_t *module, const struct coll_velo_roun
 }
 
 /* Put our contribution where this stage has it. */
-static inline int put(coll_velo_module_t *module, const struct coll_velo_round *round,
-                      const struct fold *fold, enum coll_velo_stage stage, const void *from)
+static inline int put_contribution(coll_velo_module_t *module, const struct coll_velo_round *round,
+                                   const struct fold *fold, enum coll_velo_stage stage,
+                                   const void *from)
 {
     return coll_velo_pack(from, fold->count, fold->type,
                           coll_velo_place(module, round, module->rank, stage), fold->len_bytes);
@@ -93,7 +94,7 @@ static inline int put_and_post(coll_velo_module_t *module, const struct coll_vel
                                const struct fold *fold, enum coll_velo_stage stage,
                                const void *from)
 {
-    int rc = put(module, round, fold, stage, from);
+    int rc = put_contribution(module, round, fold, stage, from);
     if (__builtin_expect(rc == OMPI_SUCCESS, 1))
         coll_velo_post(module, round, stage);
     return rc;
@@ -119,10 +120,10 @@ static int group_end(const coll_velo_module_t *module)
 }
 
 /* A leader's part: adds up its group and posts that. */
-static int lead(coll_velo_module_t *module, const struct coll_velo_round *round,
-                const struct fold *fold, const void *from)
+static int lead_group(coll_velo_module_t *module, const struct coll_velo_round *round,
+                      const struct fold *fold, const void *from)
 {
-    int rc = put(module, round, fold, STAGE_MEMBER, from);
+    int rc = put_contribution(module, round, fold, STAGE_MEMBER, from);
     if (rc == OMPI_SUCCESS)
         rc = add_up(module, round, fold, STAGE_MEMBER, module->rank, group_end(module), 1);
     return rc == OMPI_SUCCESS ? put_and_post(module, round, fold, STAGE_LEADER, fold->total) : rc;
@@ -140,7 +141,7 @@ static int allreduce_grouped(coll_velo_module_t *module, const struct coll_velo_
                              const struct fold *fold, const void *from)
 {
     if (is_leader(module)) {
-        int rc = lead(module, round, fold, from);
+        int rc = lead_group(module, round, fold, from);
         if (rc == OMPI_SUCCESS)
             rc = add_up_leaders(module, round, fold);
         return rc == OMPI_SUCCESS ? put_and_post(module, round, fold, STAGE_RESULT, fold->total)
@@ -150,8 +151,9 @@ static int allreduce_grouped(coll_velo_module_t *module, const struct coll_velo_
     int rc = put_and_post(module, round, fold, STAGE_MEMBER, from);
     if (rc == OMPI_SUCCESS)
         rc = coll_velo_await(module, round, leader, STAGE_RESULT);
-    return rc == OMPI_SUCCESS ? store(fold, coll_velo_place(module, round, leader, STAGE_RESULT))
-                              : rc;
+    return rc == OMPI_SUCCESS
+               ? unpack_total(fold, coll_velo_place(module, round, leader, STAGE_RESULT))
+               : rc;
 }
 
 static inline int allreduce(coll_velo_module_t *module, const struct fold *fold, const void *from)
@@ -200,7 +202,7 @@ static int reduce_grouped(coll_velo_module_t *module, const struct coll_velo_rou
     } else {
         if (module->rank != root)
             fold->total = coll_velo_scratch(&module->folded, fold->count, fold->type);
-        rc = fold->total != NULL ? lead(module, round, fold, from) : OMPI_ERR_OUT_OF_RESOURCE;
+        rc = fold->total != NULL ? lead_group(module, round, fold, from) : OMPI_ERR_OUT_OF_RESOURCE;
     }
     return rc == OMPI_SUCCESS && module->rank == root ? add_up_leaders(module, round, fold) : rc;
 }

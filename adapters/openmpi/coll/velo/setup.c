@@ -24,7 +24,7 @@ static bool has_a_core(void)
 }
 
 /* Only then is the memory ours to use: all have mapped it, or nobody uses it. */
-static bool vote(coll_velo_module_t *module, ompi_communicator_t *comm, bool has_memory)
+static bool vote_on_memory(coll_velo_module_t *module, ompi_communicator_t *comm, bool has_memory)
 {
     const struct coll_velo_previous *previous = &module->previous;
     int mine[VOTES] = {has_memory, has_a_core()}, least[VOTES] = {0};
@@ -34,7 +34,7 @@ static bool vote(coll_velo_module_t *module, ompi_communicator_t *comm, bool has
     return rc == OMPI_SUCCESS && least[HAS_MEMORY] != 0;
 }
 
-static bool make(coll_velo_module_t *module, ompi_communicator_t *comm)
+static bool make_memory(coll_velo_module_t *module, ompi_communicator_t *comm)
 {
     const struct coll_velo_previous *previous = &module->previous;
     struct coll_velo_invitation invitation = {.fd = -1};
@@ -49,7 +49,7 @@ static bool make(coll_velo_module_t *module, ompi_communicator_t *comm)
         module->own->pid = getpid();
         module->own->started = coll_velo_process_started(getpid());
     }
-    is_well = vote(module, comm, is_well);
+    is_well = vote_on_memory(module, comm, is_well);
     if (module->rank == 0 && invitation.fd >= 0)
         (void)close((int)invitation.fd);
     return is_well;
@@ -66,7 +66,7 @@ static int group_of(const coll_velo_module_t *module)
     return module->crowded || module->ranks <= COLL_VELO_GROUP ? 1 : COLL_VELO_GROUP;
 }
 
-static void use(coll_velo_module_t *module)
+static void use_memory(coll_velo_module_t *module)
 {
     module->bytes_max = least(COLL_VELO_INLINE_BYTES, mca_coll_velo_component.bytes_max);
     module->blocks_max = COLL_VELO_INLINE_BYTES;
@@ -78,8 +78,8 @@ static void use(coll_velo_module_t *module)
 static void set_up(coll_velo_module_t *module, ompi_communicator_t *comm)
 {
     module->state = COLL_VELO_MAKING;
-    if (coll_velo_peers_match(comm) && make(module, comm)) {
-        use(module);
+    if (coll_velo_peers_match(comm) && make_memory(module, comm)) {
+        use_memory(module);
     } else {
         coll_velo_memory_drop(module);
         module->state = COLL_VELO_OFF;

@@ -119,7 +119,7 @@ static inline void poll_for(struct velo_mq_request *request)
 }
 
 /* Wait for a receive whose request is on the stack. Without threads only. */
-static inline void await(struct velo_mq_request *receive)
+static inline void await_receive(struct velo_mq_request *receive)
 {
     while (receive->status == VELO_AGAIN) {
         poll_for(receive);
@@ -149,7 +149,7 @@ static int direct_recv(void *buf, size_t count, ompi_datatype_t *datatype, int s
     int started = start(true, data, cap_bytes, from, source, tag, comm, &receive);
     if (__builtin_expect(started != VELO_OK, 0))
         return velo_ompi_error(started);
-    await(&receive);
+    await_receive(&receive);
     /* A message from the rank that was asked for needs no look at the rank. */
     if (receive.status == VELO_OK && status == MPI_STATUS_IGNORE && source != MPI_ANY_SOURCE)
         return MPI_SUCCESS;
@@ -354,7 +354,8 @@ static int direct_wait(ompi_request_t **request, ompi_status_public_t *status)
 
 /* Give back the requests before the first that has not ended well, or is neither ours nor that of a
  * send that ended at once. Returns their number. Without threads only. */
-static size_t finish(size_t count, ompi_request_t **requests, ompi_status_public_t *statuses)
+static size_t finish_requests(size_t count, ompi_request_t **requests,
+                              ompi_status_public_t *statuses)
 {
     for (size_t i = 0; i < count; i++) {
         ompi_request_t *request = requests[i];
@@ -381,15 +382,15 @@ static int direct_wait_all(size_t count, ompi_request_t **requests, ompi_status_
     if (opal_using_threads())
         return waits.req_wait_all(count, requests, statuses);
     size_t last = count;
-    size_t done = finish(count, requests, statuses);
+    size_t done = finish_requests(count, requests, statuses);
     for (; last > done; last--) {
         if (!is_pending(requests[last - 1]))
             continue;
         poll_for(&((mtl_velo_receive *)requests[last - 1])->op.mq);
         if (is_pending(requests[last - 1]))
             break;
-        done += finish(count - done, requests + done,
-                       statuses != MPI_STATUSES_IGNORE ? statuses + done : statuses);
+        done += finish_requests(count - done, requests + done,
+                                statuses != MPI_STATUSES_IGNORE ? statuses + done : statuses);
     }
     if (done == count)
         return OMPI_SUCCESS;

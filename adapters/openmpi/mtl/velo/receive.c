@@ -7,8 +7,8 @@
 
 /* The place for a message: the user's memory if that is in one piece, else a buffer from which
  * mtl_velo_complete() unpacks it. */
-static inline int prepare(struct mtl_velo_request *request, ompi_communicator_t *comm,
-                          opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
+static inline int prepare_request(struct mtl_velo_request *request, ompi_communicator_t *comm,
+                                  opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
 {
     request->op.mq.done = mtl_velo_done;
     request->op.end = mtl_velo_request_end;
@@ -37,7 +37,7 @@ int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int so
     velo_id_t from;
     if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
         return OMPI_ERR_UNREACH;
-    int rc = prepare(request, comm, convertor, &buf, &cap_bytes);
+    int rc = prepare_request(request, comm, convertor, &buf, &cap_bytes);
     if (__builtin_expect(rc != OMPI_SUCCESS, 0))
         return rc;
     mtl_velo_lock();
@@ -112,7 +112,7 @@ int mtl_velo_imrecv(mca_mtl_base_module_t *mtl, opal_convertor_t *convertor,
     struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
     void *buf;
     size_t cap_bytes;
-    int rc = prepare(request, (*message)->comm, convertor, &buf, &cap_bytes);
+    int rc = prepare_request(request, (*message)->comm, convertor, &buf, &cap_bytes);
     if (rc != OMPI_SUCCESS)
         return rc;
     struct velo_mq_message *taken = (struct velo_mq_message *)(*message)->req_ptr;

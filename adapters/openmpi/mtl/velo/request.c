@@ -29,7 +29,7 @@ int mtl_velo_failed(int status)
     return MPI_ERR_OTHER;
 }
 
-static void unpack(struct mtl_velo_request *request)
+static void unpack_payload(struct mtl_velo_request *request)
 {
     struct iovec iov = {.iov_base = request->packed, .iov_len = request->op.mq.len_bytes};
     uint32_t iov_count = 1;
@@ -44,7 +44,7 @@ void mtl_velo_complete(struct mtl_velo_request *request)
     if (request->comm != NULL) {
         mtl_velo_status(status, request->comm, &request->op.mq);
         if (request->packed != NULL)
-            unpack(request);
+            unpack_payload(request);
     } else {
         status->MPI_ERROR = MPI_SUCCESS;
         if (__builtin_expect(request->op.mq.status != VELO_OK, 0))

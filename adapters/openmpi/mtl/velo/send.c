@@ -14,7 +14,7 @@ struct piece {
     void *packed;
 };
 
-static int pack(opal_convertor_t *convertor, struct piece *piece)
+static int pack_piece(opal_convertor_t *convertor, struct piece *piece)
 {
     opal_convertor_get_packed_size(convertor, &piece->len_bytes);
     piece->data = NULL;
@@ -49,11 +49,11 @@ static inline int take_piece(opal_convertor_t *convertor, struct piece *piece)
         piece->len_bytes = convertor->local_size;
         return OMPI_SUCCESS;
     }
-    return pack(convertor, piece);
+    return pack_piece(convertor, piece);
 }
 
 /* Wait for a send that has no MPI request. */
-static int finish(struct velo_mq_request *request)
+static int finish_send(struct velo_mq_request *request)
 {
     for (;;) {
         OPAL_THREAD_LOCK(&mtl_velo.lock);
@@ -75,7 +75,7 @@ static int send_slowly(struct velo_mq_peer *peer, const struct piece *piece, uin
                                mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request);
     mtl_velo_unlock();
     if (status == VELO_OK)
-        status = finish(&request);
+        status = finish_send(&request);
     if (status != VELO_OK)
         velo_ompi_complain("send a message", status);
     return status;
