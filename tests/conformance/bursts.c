@@ -109,7 +109,7 @@ TEST(many_messages_are_received_by_one_call_as_far_as_there_is_room)
     CHECK_OK(velo_port_close(port));
 }
 
-/* In memory all is there at once, and one call takes it, from every connection. */
+/* In memory all is there at once, and one call takes as many as it may, from every connection. */
 TEST(one_call_takes_all_that_is_there)
 {
     enum { MSGS = 48, CONNS = 3 };
@@ -130,8 +130,10 @@ TEST(one_call_takes_all_that_is_there)
             CHECK_OK(velo_send(conns[i % CONNS], &number, 8, (uint8_t)(i % CONNS), VELO_FOREVER));
         }
         while (received < MSGS) {
-            int count = velo_recv_many(port, msgs, 64, buf, sizeof(buf), TEST_PATIENCE_NS);
-            CHECK(is_memory ? count == MSGS : count >= 1);
+            int most = round % 2 ? 5 : 64;
+            int there = MSGS - received < most ? MSGS - received : most;
+            int count = velo_recv_many(port, msgs, most, buf, sizeof(buf), TEST_PATIENCE_NS);
+            CHECK(is_memory ? count == there : count >= 1);
             for (int i = 0; i < count; i++) { /* In order, of each of the three. */
                 CHECK_EQ(msgs[i].len_bytes, 8);
                 memcpy(&got, msgs[i].data, 8);

@@ -274,10 +274,11 @@ TEST(once_a_death_is_known_every_send_says_so)
 {
     pid_t child = child_start(open_port_1_until_killed, NULL);
     struct velo_port *ports[2] = {port_open(0), port_open(2)};
-    struct velo_conn *conns[3];
+    struct velo_conn *conns[4];
+    const struct velo_msg burst[3] = {{.data = NULL}};
     void *place;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         conns[i] = port_connect(ports[i / 2], VELO_ID(0, 1));
     CHECK_OK(velo_send(conns[1], "x", 1, 0, VELO_FOREVER));
     CHECK_OK(velo_try_reserve(conns[0], 8, &place));
@@ -288,6 +289,8 @@ TEST(once_a_death_is_known_every_send_says_so)
     CHECK_STATUS(velo_try_send(conns[1], "x", 1, 0), VELO_ERR_PEER_DEAD);
     CHECK_STATUS(velo_send(conns[2], "x", 1, 0, VELO_FOREVER), VELO_ERR_PEER_DEAD);
     CHECK_STATUS(velo_try_reserve(conns[2], 1, &place), VELO_ERR_PEER_DEAD);
+    /* Though there is room for all of them. */
+    CHECK_STATUS(velo_send_many(conns[3], burst, 3, VELO_FOREVER), VELO_ERR_PEER_DEAD);
     CHECK_OK(velo_port_close(ports[0]));
     CHECK_OK(velo_port_close(ports[1]));
     CHECK_OK(velo_port_close(port_open(1)));

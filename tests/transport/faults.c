@@ -57,3 +57,81 @@ TEST(a_line_is_lost_after_so_many_frames)
     CHECK_OK(velo_disconnect(conn));
     CHECK_OK(velo_port_close(port));
 }
+
+/* A message to the own port, with these settings. Its status at the sender; VELO_TIMEOUT: it did
+ * not come. `took_ns`: from the connection's beginning to the message's arrival. */
+static int send_to_self(const char *settings, size_t len_bytes, int64_t patience_ns,
+                        int64_t *took_ns)
+{
+    static char out[8192], in[sizeof out];
+    struct velo_conn *conn;
+    CHECK_EQ(setenv("VELO_FAULTS", settings, 1), 0);
+    struct velo_port *port = port_open(0);
+    int64_t start_ns = test_now_ns();
+    int status = velo_connect(port, VELO_ID(0, 0), &conn, patience_ns);
+    if (status == VELO_OK)
+        status = velo_send(conn, out, len_bytes, 0, patience_ns);
+    if (status == VELO_OK)
+        status = velo_recv(port, in, sizeof in, NULL, patience_ns);
+    *took_ns = test_now_ns() - start_ns;
+    CHECK_OK(velo_port_close(port));
+    return status;
+}
+
+static void be_in_time(void *arg)
+{
+    int64_t took_ns;
+    (void)arg;
+    CHECK_OK(send_to_self("over=loop,full=20", 8, TEST_PATIENCE_NS, &took_ns));
+    _exit(0);
+}
+
+/* Not even the question for a connection leaves. */
+static void find_no_room(void *arg)
+{
+    struct velo_conn *conn;
+    (void)arg;
+    CHECK_EQ(setenv("VELO_FAULTS", "over=loop,full=1000000000", 1), 0);
+    struct velo_port *port = port_open(0);
+    for (int64_t end_ns = test_now_ns() + 50 * TEST_MS; test_now_ns() < end_ns;)
+        CHECK_STATUS(velo_try_connect(port, VELO_ID(0, 0), &conn), VELO_AGAIN);
+    CHECK_OK(velo_port_close(port));
+    _exit(0);
+}
+
+TEST(the_first_sends_find_no_room)
+{
+    CHECK_EQ(child_wait(child_start(be_in_time, NULL)), 0);
+    CHECK_EQ(child_wait(child_start(find_no_room, NULL)), 0);
+}
+
+/* OPEN, ACCEPT and the message: each comes so much later. */
+TEST(frames_come_as_late_as_they_are_told)
+{
+    int64_t took_ns;
+    CHECK_OK(send_to_self("over=loop,delay_us=20000", 8, TEST_PATIENCE_NS, &took_ns));
+    CHECK(took_ns >= 3 * 19 * TEST_MS);
+}
+
+static void send_whole(void *arg)
+{
+    int64_t took_ns;
+    (void)arg;
+    CHECK_OK(send_to_self("over=loop,die=20", 8000, TEST_PATIENCE_NS, &took_ns));
+    _exit(0);
+}
+
+static void send_pieces(void *arg)
+{
+    int64_t took_ns;
+    (void)arg;
+    CHECK(send_to_self("over=loop,die=20,payload=128", 8000, 50 * TEST_MS, &took_ns) != VELO_OK);
+    _exit(0);
+}
+
+/* So small that the circuit is lost before the last piece. */
+TEST(a_long_message_comes_in_pieces)
+{
+    CHECK_EQ(child_wait(child_start(send_whole, NULL)), 0);
+    CHECK_EQ(child_wait(child_start(send_pieces, NULL)), 0);
+}
