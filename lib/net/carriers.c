@@ -69,7 +69,7 @@ static void carriers_close(struct velo_port *port)
     port->net_own = NULL;
 }
 
-/* The carriers closed before the segment lost its name. */
+/* close() has ended the carriers already, before the segment lost its name. */
 static void nothing_left(struct velo_port *port) { (void)port; }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -81,7 +81,8 @@ void link_in_end(struct velo_link *link, int status)
     if (status == VELO_OK) {
         entry_unclaim(segment, link->index, ENTRY_ENDED);
     } else {
-        /* This looks as if the sender's process had died: the entry's lock is free. */
+        /* The entry's lock is given up: the port takes the sender for one whose process has died.
+         */
         seg_acquire();
         seg_unlock_entry(segment, link->index);
         seg_release();

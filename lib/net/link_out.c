@@ -80,7 +80,8 @@ void link_out_carry(struct velo_conn *conn)
     link->ready = ring_line(conn->tx.tail);
     outgoing_count(link->shown, link_out_ring(link));
     link_note_pushed(link, link_out_push(link));
-    /* A program that only sends makes no other look. */
+    /* A program that only sends calls nothing else that would send what the transport holds back.
+     */
     if (link->carrier->transport->sent && !order_flag(&link->carrier->pending))
         carrier_sent(link->carrier);
     else

@@ -207,7 +207,7 @@ static void take_reply(struct conn *conn, const uint64_t *line)
 {
     uint16_t window = wire_part(line[2], 2);
     uint32_t generation = (uint32_t)line[2];
-    /* It is not the port that was found, or not a port at all. */
+    /* Another port than the one whose segment was found on this machine has answered. */
     bool is_other = conn->is_here && conn->generation != generation;
     if (window < WINDOW_MIN || window > INT16_MAX || generation == 0 || is_other) {
         endpoint_refuse(&conn->endpoint->base);

@@ -38,7 +38,7 @@ static void tick_conn(struct conn *conn)
     } else if (silent_ticks >= ticks) {
         conn_end(conn, status, false);
     } else if (conn->state == CONN_OPEN) {
-        /* One that has no room has a peer that takes nothing: there is nobody to tell. */
+        /* Where a mark finds no room the peer takes nothing in, so it would not hear of it. */
         if (!conn->was_busy)
             (void)frame_mark(conn, WIRE_ALIVE);
         conn->was_busy = false;

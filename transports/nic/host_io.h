@@ -106,9 +106,10 @@ struct host_io {
 
     /* ---- hints ---- */
 
-    /** This thread has done that. Free where time is real. */
+    /** The calling thread has done this work: the host model lets it cost virtual time. Where time
+     *  is real the call does nothing. */
     void (*work)(enum host_work work);
-    /** This thread has found something: its polls so far were not in vain. */
+    /** The calling thread has found a message, so its polls so far do not count as idle. */
     void (*found)(void);
 };
 

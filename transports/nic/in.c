@@ -162,7 +162,8 @@ static void drain_ring(struct device_port *device)
 
 void nic_drain(struct device_port *device)
 {
-    remote_drain(device); /* This comes first: before a sender's leave, the port has to hear of all
-                             that the sender did. */
+    /* Remote memory comes first: the port has to hear of all that a sender did before it hears that
+     * the sender has left. */
+    remote_drain(device);
     drain_ring(device);
 }

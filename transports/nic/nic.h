@@ -30,7 +30,7 @@ struct device_port {
     uint64_t head_told;           /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
     uint64_t seen;                /* Lines taken in before the last poll for it. */
-    uint64_t poll;                /* This port has had the news up to this poll. */
+    uint64_t poll;                /* The last poll whose messages this port has looked at. */
     struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
     struct recombine split;       /* Lines that came in parts. */
     uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */

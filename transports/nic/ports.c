@@ -48,8 +48,8 @@ static void begin_process(void)
 }
 
 /* One poll takes in the messages for all ports of the process. Each port may then look once without
- * a poll of its own. So if two ports are polled in turns, it does not matter which one comes first:
- * chance may decide how often a program polls before the first message. */
+ * a poll of its own. So where a program polls two ports in turns, both see a message after the same
+ * number of polls, whichever port the program looks at first. */
 static bool poll_node(struct velo_port *port)
 {
     struct device_port *device = nic_port(port);
