@@ -16,6 +16,7 @@ static const struct {
     {"over=loop,die=", "'die=' is no setting"},
     {"over=loop,die=3x,seed=1", "'die=3x,seed=1' is no setting"},
     {"over=loop,full", "'full' is no setting"},
+    {"over=loop,full=1000000001", "'full=1000000001' is no setting"},
     {"over=../loop", "'over=../loop' is no setting"},
     {"over=nothing", "libvelo-nothing.so"},
     {"over=faults", "'faults' does not carry frames"},
@@ -39,23 +40,32 @@ TEST(settings_that_make_no_sense_are_refused_with_a_sentence)
     }
 }
 
-/* OPEN, ACCEPT, and a SLOT for each message: the circuit is lost when this side has taken in ten.
- */
-TEST(a_line_is_lost_after_so_many_frames)
+/* OPEN, ACCEPT, and a SLOT for each message: the circuit is lost when this side has taken in ten,
+ * whatever else has come by then. */
+static void lose_after_ten(void *arg)
 {
+    const char *settings = arg;
     int status = VELO_OK;
     uint64_t received = 0, word;
-    CHECK_EQ(setenv("VELO_FAULTS", "over=loop,die=10", 1), 0);
+    CHECK_EQ(setenv("VELO_FAULTS", settings, 1), 0);
     struct velo_port *port = port_open(0);
     struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
     for (uint64_t sent = 0; sent < 50 && status == VELO_OK; sent++)
         status = velo_send(conn, &sent, sizeof sent, 0, TEST_PATIENCE_NS);
-    while (velo_recv(port, &word, sizeof word, NULL, TEST_MS) == VELO_OK)
+    while (velo_recv(port, &word, sizeof word, NULL, 100 * TEST_MS) == VELO_OK)
         CHECK_EQ(word, received++);
     CHECK(received > 0 && received < 10);
     CHECK_STATUS(velo_conn_status(conn), VELO_ERR_PEER_DEAD);
     CHECK_OK(velo_disconnect(conn));
     CHECK_OK(velo_port_close(port));
+    _exit(0);
+}
+
+TEST(a_line_is_lost_after_so_many_frames)
+{
+    static char one_by_one[] = "over=loop,die=10", at_once[] = "over=loop,die=10,delay_us=20000";
+    CHECK_EQ(child_wait(child_start(lose_after_ten, one_by_one)), 0);
+    CHECK_EQ(child_wait(child_start(lose_after_ten, at_once)), 0);
 }
 
 /* A message to the own port, with these settings. Its status at the sender; VELO_TIMEOUT: it did
@@ -82,7 +92,7 @@ static void be_in_time(void *arg)
 {
     int64_t took_ns;
     (void)arg;
-    CHECK_OK(send_to_self("over=loop,full=20", 8, TEST_PATIENCE_NS, &took_ns));
+    CHECK_OK(send_to_self("over=loop,full=20,partial=2", 8, TEST_PATIENCE_NS, &took_ns));
     _exit(0);
 }
 
@@ -90,8 +100,8 @@ static void be_in_time(void *arg)
 static void find_no_room(void *arg)
 {
     struct velo_conn *conn;
-    (void)arg;
-    CHECK_EQ(setenv("VELO_FAULTS", "over=loop,full=1000000000", 1), 0);
+    const char *settings = arg;
+    CHECK_EQ(setenv("VELO_FAULTS", settings, 1), 0);
     struct velo_port *port = port_open(0);
     for (int64_t end_ns = test_now_ns() + 50 * TEST_MS; test_now_ns() < end_ns;)
         CHECK_STATUS(velo_try_connect(port, VELO_ID(0, 0), &conn), VELO_AGAIN);
@@ -99,10 +109,12 @@ static void find_no_room(void *arg)
     _exit(0);
 }
 
-TEST(the_first_sends_find_no_room)
+TEST(the_first_sends_and_each_nth_find_no_room)
 {
+    static char first[] = "over=loop,full=1000000000", each[] = "over=loop,partial=1";
     CHECK_EQ(child_wait(child_start(be_in_time, NULL)), 0);
-    CHECK_EQ(child_wait(child_start(find_no_room, NULL)), 0);
+    CHECK_EQ(child_wait(child_start(find_no_room, first)), 0);
+    CHECK_EQ(child_wait(child_start(find_no_room, each)), 0);
 }
 
 /* OPEN, ACCEPT and the message: each comes so much later. */
