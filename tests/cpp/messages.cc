@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include <poll.h>
 #include <unistd.h>
@@ -150,6 +151,27 @@ TEST(cpp_a_burst_is_one_call_on_each_side)
     const auto not_received = port.recv_many(got, std::span(buf).first(4), patience);
     CHECK_IS(not_received, Status::too_big);
     CHECK_EQ(not_received.error().about.len_bytes, 8);
+}
+
+TEST(cpp_a_burst_into_a_full_ring_tells_how_far_it_came)
+{
+    velo::Port port = open_port(1);
+    velo::Connection conn = connect_to(port, port.id());
+    const std::vector<velo_msg> msgs(100000);
+    const auto sent = conn.send_many(msgs, 0ns);
+    CHECK_GOOD(sent);
+    CHECK(*sent > 0 && *sent < 100000);
+    CHECK_IS(conn.send_many(msgs, 0ns), Status::timeout);
+    std::array<velo_msg, 8> got;
+    std::array<std::byte, 64> buf;
+    int received = 0;
+    while (received < *sent) {
+        const auto some = port.recv_many(got, buf, patience);
+        CHECK_GOOD(some);
+        received += static_cast<int>(some->size());
+    }
+    CHECK_EQ(received, *sent);
+    CHECK_IS(port.recv_many(got, buf, 0ns), Status::timeout);
 }
 
 TEST(cpp_objects_travel_as_their_bytes)

@@ -96,6 +96,25 @@ def test_a_burst_stops_at_what_cannot_be_sent(port: velo.Port, conn: velo.Connec
         conn.send_many([b"x"])
 
 
+def test_a_burst_goes_on_with_the_message_that_found_no_room(
+    port: velo.Port, conn: velo.Connection
+) -> None:
+    burst = [i.to_bytes(4, "little") for i in range(20_000)]
+    got: list[tuple[bytes, int]] = []
+
+    def receive() -> None:
+        time.sleep(0.25)  # Longer than a slice of a wait.
+        while len(got) < len(burst):
+            got.extend((data, about.tag) for data, about in port.recv_many(7, PATIENCE_S))
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    tags = [i % 251 for i in range(len(burst))]
+    assert conn.send_many(burst, tag=tags, timeout=PATIENCE_S) == len(burst)
+    receiver.join()
+    assert got == list(zip(burst, tags, strict=True))
+
+
 @pytest.mark.parametrize(
     "data",
     [

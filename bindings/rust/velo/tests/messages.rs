@@ -86,6 +86,24 @@ fn a_burst_is_one_call_on_each_side() {
 }
 
 #[test]
+fn a_burst_into_a_full_ring_tells_how_far_it_came() {
+    let port = Port::open(&options("full-burst")).unwrap();
+    let connection = itself(&port);
+    let burst: Vec<(&[u8], u8)> = vec![(b"x", 7); 100_000];
+    let sent = connection.send_many(&burst, MOMENT).unwrap();
+    assert!(sent > 0 && sent < burst.len());
+    assert_eq!(connection.send_many(&burst, MOMENT), Err(Status::TIMEOUT));
+    let (mut buf, mut received) = ([0; 64], 0);
+    while received < sent {
+        let each = |bytes: &[u8], info: velo::Info| assert_eq!((bytes, info.tag), (&b"x"[..], 7));
+        received += port.recv_many(100, &mut buf, PATIENCE, each).unwrap();
+    }
+    assert_eq!(received, sent);
+    let nothing = |_: &[u8], _| unreachable!();
+    assert_eq!(port.recv_many(1, &mut buf, MOMENT, nothing).unwrap_err().status, Status::TIMEOUT);
+}
+
+#[test]
 fn a_held_message_keeps_the_next_ones_back_until_it_is_dropped() {
     let port = Port::open(&options("held")).unwrap();
     let connection = itself(&port);
