@@ -10,30 +10,29 @@
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "../base/order.h"
-#include "../shm/wait.h"
 
 static int fail(const char *what)
 {
     return velo_fail(VELO_ERR_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
-/* Add the socket that senders ring, and the descriptors of the network. */
+/* Add the sockets that senders ring, and the descriptors of the network. */
 static int add_all(const struct velo_port *port, int epoll_fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, port->wake_fd, &event) == 0
-               ? port->net->add_descriptors(port, epoll_fd)
-               : fail("epoll_ctl");
+    const int files[] = {port->doorbell.near_fd, port->doorbell.far_fd};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, files[i], &event) != 0)
+            return fail("epoll_ctl");
+    return port->net->add_descriptors(port, epoll_fd);
 }
 
 static int open_wake(struct velo_port *port)
 {
-    int wake_fd =
-        port->wake_fd >= 0 ? port->wake_fd : wait_doorbell_open(port->segment->generation);
-    if (wake_fd < 0)
-        return fail("a socket to be woken by");
-    port->wake_fd = wake_fd;
-    return VELO_OK;
+    return port->doorbell.near_fd >= 0 ||
+                   doorbell_open(&port->doorbell, &port->domain, port->segment)
+               ? VELO_OK
+               : fail("a socket to be woken by");
 }
 
 int velo_port_fd(struct velo_port *port, int *fd)
@@ -62,7 +61,7 @@ int velo_port_fd(struct velo_port *port, int *fd)
 void descriptor_wake(struct velo_port *port)
 {
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
-    wait_doorbell_ring_own(port->wake_fd, port->segment->generation);
+    doorbell_ring_own(&port->doorbell, port->segment);
 }
 
 void descriptor_close(struct velo_port *port)
@@ -70,7 +69,6 @@ void descriptor_close(struct velo_port *port)
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     port->epoll_fd = -1;
-    if (port->wake_fd >= 0)
-        close(port->wake_fd);
-    port->wake_fd = -1;
+    if (port->segment)
+        doorbell_close(&port->doorbell, port->segment);
 }

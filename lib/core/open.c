@@ -120,7 +120,8 @@ static struct velo_port *port_new(void)
         return NULL;
     }
     memset(port, 0, sizeof *port);
-    port->wake_fd = port->epoll_fd = -1;
+    port->doorbell = (struct doorbell)DOORBELL_NONE;
+    port->epoll_fd = -1;
     port->interrupt = &port->interrupted;
     port->net = &no_net;
     return port;

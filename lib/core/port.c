@@ -27,7 +27,7 @@ static void interrupt_unit(struct velo_port *port)
     if (!word)
         return;
     wait_wake(word);
-    wait_doorbell_ring((uint32_t)order_counter(&port->unit_generation));
+    doorbell_ring(port->segment->path, (uint32_t)order_counter(&port->unit_generation));
 }
 
 void velo_port_interrupt(struct velo_port *port)

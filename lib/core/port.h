@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "../shm/doorbell.h"
 #include "guard.h"
 #include "net.h"
 #include "ring.h"
@@ -73,7 +74,7 @@ struct velo_port {
     struct network *network;     /* The map of nodes: lib/net/network.h. */
     const struct net_calls *net; /* Never NULL. */
     void *net_own;               /* Of these calls. */
-    int wake_fd;                 /* Rung while the port sleeps on descriptors; -1: none. */
+    struct doorbell doorbell;    /* Rung while the port sleeps on descriptors. */
     int epoll_fd;                /* See velo_port_fd(); -1: not asked for. */
 
     pthread_mutex_t conns_lock;

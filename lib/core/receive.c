@@ -315,7 +315,7 @@ int velo_port_arm(struct velo_port *port)
         return VELO_ERR_ARG;
     if (port->held || port->epoll_fd < 0)
         return VELO_ERR_STATE;
-    wait_doorbell_drain(port->wake_fd);
+    doorbell_drain(&port->doorbell);
     if (order_take_flag(port->interrupt))
         return VELO_ERR_INTERRUPTED;
     reap_now_and_then(port, wait_now_ns());

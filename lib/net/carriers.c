@@ -117,12 +117,10 @@ static int carriers_open(struct velo_port *port)
     struct carriers *carriers = calloc(1, sizeof *carriers);
     if (!carriers)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    int wake_fd = wait_doorbell_open(port->segment->generation);
-    if (wake_fd < 0) {
+    if (!doorbell_open(&port->doorbell, &port->domain, port->segment)) {
         free(carriers);
         return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
     }
-    port->wake_fd = wake_fd;
     port->net_own = carriers;
     carriers->port = port;
     int status = open_all(carriers);

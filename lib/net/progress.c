@@ -84,12 +84,13 @@ bool carriers_progress(struct velo_port *port)
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
-/* Until a transport, or `file`, has something. True: a signal handler ran. */
-static bool sleep_on(const struct carriers *carriers, int file, int64_t timeout_ns)
+/* Until a transport, or one of two files (-1: none), has something. True: a signal handler ran. */
+static bool sleep_on(const struct carriers *carriers, int file, int other_file, int64_t timeout_ns)
 {
-    struct pollfd files[NETWORK_TRANSPORTS_MAX + 1];
+    struct pollfd files[NETWORK_TRANSPORTS_MAX + 2];
     nfds_t len = 0;
     files[len++] = (struct pollfd){.fd = file, .events = POLLIN};
+    files[len++] = (struct pollfd){.fd = other_file, .events = POLLIN};
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         files[len++] = (struct pollfd){.fd = carrier->transport->descriptor(carrier->endpoint),
                                        .events = POLLIN};
@@ -101,8 +102,9 @@ bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
     struct carriers *carriers = carriers_of(port);
     bool is_interrupted = false;
     if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(carriers))
-        is_interrupted = sleep_on(carriers, port->wake_fd, timeout_ns);
-    wait_doorbell_drain(port->wake_fd);
+        is_interrupted =
+            sleep_on(carriers, port->doorbell.near_fd, port->doorbell.far_fd, timeout_ns);
+    doorbell_drain(&port->doorbell);
     (void)carriers_progress(port);
     return is_interrupted;
 }
@@ -110,7 +112,7 @@ bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
 void carriers_nap(struct carriers *carriers, int64_t timeout_ns)
 {
     if (carriers_arm(carriers))
-        (void)sleep_on(carriers, -1, timeout_ns);
+        (void)sleep_on(carriers, -1, -1, timeout_ns);
 }
 
 bool carriers_sleep_for_room(struct velo_conn *conn, const uint32_t *credits, uint32_t seen,
@@ -126,7 +128,7 @@ bool carriers_sleep_for_room(struct velo_conn *conn, const uint32_t *credits, ui
     if (!is_full)
         return false;
     if (carriers_arm(carriers))
-        is_interrupted = sleep_on(carriers, link->room_fd, timeout_ns);
+        is_interrupted = sleep_on(carriers, link->room_fd, -1, timeout_ns);
     pthread_mutex_lock(lock);
     link->is_awaited = false;
     pthread_mutex_unlock(lock);

@@ -53,7 +53,7 @@ enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2, SEG_DEAD = 3 };
 enum seg_sleep {
     SEG_AWAKE = 0,
     SEG_SLEEPS_ON_WORD = 1,  /* On `summary`. */
-    SEG_SLEEPS_ON_FILES = 2, /* See wait_doorbell_open(). */
+    SEG_SLEEPS_ON_FILES = 2, /* See doorbell.h. */
     SEG_ARMED = 3, /* On files, too: the program itself waits for the port's descriptor. */
 };
 
@@ -189,7 +189,8 @@ struct seg_shape {
 struct segment {
     struct segment *next;
     unsigned refs;
-    bool owned; /* By a port of this process. */
+    bool owned;      /* By a port of this process. */
+    bool has_ringer; /* It has taken doorbell_ringer_take(). */
     int fd;
     dev_t dev;
     ino_t ino;

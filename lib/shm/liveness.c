@@ -3,6 +3,7 @@
 
 #include "../base/compiler.h"
 #include "../base/order.h"
+#include "doorbell.h"
 #include "lock.h"
 #include "memory.h"
 #include "wait.h"
@@ -37,7 +38,7 @@ void seg_wake_owner(const struct segment *segment)
 {
     uint32_t sleeping = order_read_sleeping(&segment->header->sleeping);
     if (sleeping == SEG_SLEEPS_ON_FILES || sleeping == SEG_ARMED)
-        wait_doorbell_ring(segment->generation);
+        doorbell_ring(segment->path, segment->generation);
     else if (sleeping)
         wait_wake(&segment->header->summary);
 }

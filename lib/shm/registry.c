@@ -10,6 +10,7 @@
 
 #include "../base/error.h"
 #include "../base/fd.h"
+#include "doorbell.h"
 #include "liveness.h"
 #include "lock.h"
 #include "memory.h"
@@ -90,6 +91,7 @@ static void mark_dead(const char *path, int fd, const struct stat *st)
     struct seg_header header;
     if (known) {
         (void)seg_check_owner(known);
+        doorbell_forget(path, known->generation);
         return;
     }
     (void)snprintf(found.path, sizeof found.path, "%s", path);
@@ -98,6 +100,7 @@ static void mark_dead(const char *path, int fd, const struct stat *st)
         seg_map(&found) != VELO_OK)
         return;
     (void)seg_check_owner(&found);
+    doorbell_forget(path, header.generation);
     munmap(found.header, found.shape.total_bytes);
 }
 

@@ -15,6 +15,7 @@
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "../base/order.h"
+#include "doorbell.h"
 #include "lock.h"
 #include "placement.h"
 #include "process.h"
@@ -31,6 +32,8 @@ static void destroy(struct segment *segment)
 {
     if (segment->header)
         munmap(segment->header, segment->shape.total_bytes);
+    if (segment->has_ringer)
+        doorbell_ringer_drop();
     if (segment->fd >= 0)
         process_file_close(segment->fd);
     free(segment);
@@ -148,7 +151,9 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
     seg_path(segment->path, sizeof segment->path, domain, id);
     seg_acquire();
     sweep_once(domain);
-    status = create_file(domain, segment);
+    segment->has_ringer = doorbell_ringer_take();
+    status = segment->has_ringer ? create_file(domain, segment)
+                                 : seg_system_failed("make a socket for", segment->path);
     if (status == VELO_OK)
         status = create_contents(segment, id, flags);
     if (status == VELO_OK)

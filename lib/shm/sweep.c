@@ -12,6 +12,7 @@
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "domain.h"
+#include "doorbell.h"
 #include "registry.h"
 
 #define PREFIX "velo."
@@ -67,6 +68,13 @@ static bool may_be_segment(const char *name)
     return len > 0 && len <= VELO_DOMAIN_NAME_MAX && name[PREFIX_BYTES + len] != '\0';
 }
 
+static void sweep_doorbell(const struct sweep *sweep, const char *name)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", sweep->dir, name) < (int)sizeof path)
+        doorbell_sweep(path);
+}
+
 static int list(const struct sweep *sweep, struct names *names)
 {
     int fd = fd_above_standard(open(sweep->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -80,6 +88,8 @@ static int list(const struct sweep *sweep, struct names *names)
     int status = VELO_OK;
     for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         const char *name = entry->d_name;
+        if (sweep->removes && strncmp(name, DOORBELL_PREFIX, sizeof DOORBELL_PREFIX - 1) == 0)
+            sweep_doorbell(sweep, name);
         if (!may_be_segment(name) || (sweep->only && !is_of_domain(name, sweep->only)))
             continue;
         if (names->count == NAMES_MAX) {

@@ -4,18 +4,12 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../base/cancel.h"
-#include "../base/fd.h"
 
 #define SPIN_NS_DEFAULT 50000
 #define SPIN_NS_LIMIT (10 * NS_PER_S)
@@ -63,59 +57,6 @@ int64_t wait_spin_max_ns(void)
     errno = 0;
     long long value = strtoll(text, &end, 10);
     return errno || *end || value < 0 || value > SPIN_NS_LIMIT ? SPIN_NS_DEFAULT : value;
-}
-
-/* ---- doorbells ------------------------------------------------------------------------------- */
-
-static socklen_t doorbell_address(uint32_t generation, struct sockaddr_un *address)
-{
-    /* The first byte is 0: an abstract name, which needs no file. */
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    int len = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "velo-doorbell-%08x",
-                       generation);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-}
-
-int wait_doorbell_open(uint32_t generation)
-{
-    struct sockaddr_un address;
-    socklen_t len = doorbell_address(generation, &address);
-    int fd = fd_above_standard(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, len) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-void wait_doorbell_ring(uint32_t generation)
-{
-    CANCEL_LATER();
-    struct sockaddr_un address;
-    socklen_t len = doorbell_address(generation, &address);
-    int fd = fd_above_standard(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd < 0)
-        return;
-    (void)sendto(fd, "", 1, MSG_NOSIGNAL, (const struct sockaddr *)&address, len);
-    close(fd);
-}
-
-void wait_doorbell_ring_own(int fd, uint32_t generation)
-{
-    CANCEL_LATER();
-    struct sockaddr_un address;
-    socklen_t len = doorbell_address(generation, &address);
-    char byte;
-    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
-        (void)sendto(fd, "", 1, MSG_NOSIGNAL, (const struct sockaddr *)&address, len);
-}
-
-void wait_doorbell_drain(int fd)
-{
-    char byte;
-    while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
-        ;
 }
 
 bool wait_nap(int64_t nap_ns)

@@ -38,22 +38,6 @@ bool wait_join_barrier(void);
  * store.
  */
 void wait_barrier_all(void);
-/** A socket that receives a byte when a sender rings the doorbell of this generation, for a
- * receiver that sleeps on descriptors. The kernel keeps its name until the process ends. -1 with
- * errno.
- *
- * Each port has its own. One for all ports of a process would not do: its byte would go to
- * whichever thread looks first, and the descriptor of one port (velo_port_fd()) would show what
- * another one got. The name is abstract, so it leaves nothing behind, and belongs to one network
- * namespace: a sender in another one cannot ring. */
-int wait_doorbell_open(uint32_t generation);
-/** Ring that socket. Without effect if there is none. From a socket for this one ring: bytes that
- * stopped receivers leave unread count against the socket that sent them, and once it may send no
- * more, others would not be woken. */
-void wait_doorbell_ring(uint32_t generation);
-/** Make sure that this socket, of that generation, is readable, without a descriptor more. */
-void wait_doorbell_ring_own(int fd, uint32_t generation);
-void wait_doorbell_drain(int fd);
 /** Wait a little while between two tries of a cold path. True: a signal handler ran. */
 VELO_PRIVATE bool wait_nap(int64_t nap_ns);
 /** Lock, unless that takes longer than this. For cold paths. */

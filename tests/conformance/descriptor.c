@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -223,4 +226,101 @@ static void open_all_without_standard_files(void *arg)
 TEST(no_descriptor_of_a_port_is_a_standard_one)
 {
     child_join(child_start(open_all_without_standard_files, NULL));
+}
+
+/* ---- senders that could miss the descriptor -------------------------------------------------- */
+
+struct ringing {
+    atomic_int state; /* See below. */
+    int namespaces;   /* That the sender leaves before it opens its port. */
+    bool has_no_descriptor;
+    uint64_t msgs;
+};
+
+enum { CONNECTED = -1, NOT_PERMITTED = -2 };
+
+/* No descriptor is left, and none comes back. */
+static void use_up_descriptors(void)
+{
+    struct rlimit limit;
+    int last = dup(STDOUT_FILENO);
+
+    CHECK(last >= 0);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = (rlim_t)last + 1;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (dup(STDOUT_FILENO) >= 0)
+        ;
+    CHECK_EQ(errno, EMFILE);
+}
+
+/* Sends one message each time it is told how many there should be. */
+static void send_when_told(void *arg)
+{
+    struct ringing *ringing = arg;
+
+    if (ringing->namespaces && !test_unshare(ringing->namespaces)) {
+        atomic_store(&ringing->state, NOT_PERMITTED);
+        return;
+    }
+    struct velo_port *port = port_open(1);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
+    message_send(conn, 40, 0);
+    if (ringing->has_no_descriptor)
+        use_up_descriptors();
+    atomic_store(&ringing->state, CONNECTED);
+    for (uint64_t i = 1; i < ringing->msgs; i++) {
+        while ((uint64_t)atomic_load(&ringing->state) != i)
+            test_sleep_ns(TEST_MS);
+        message_send(conn, 40, i);
+    }
+    CHECK_OK(velo_port_close(port));
+}
+
+static void is_rung(int namespaces, bool has_no_descriptor)
+{
+    enum { MSGS = 5 };
+    struct ringing *ringing = test_shared_alloc(sizeof *ringing);
+    uint64_t next = 0;
+
+    *ringing = (struct ringing){
+        .namespaces = namespaces, .has_no_descriptor = has_no_descriptor, .msgs = MSGS};
+    /* Before there is a port: a child has the sockets of its parent. */
+    pid_t child = child_start(send_when_told, ringing);
+    struct velo_port *port = port_open(0);
+    int fd = fd_of(port);
+
+    while (atomic_load(&ringing->state) == 0)
+        next = take_all(port, next);
+    if (atomic_load(&ringing->state) == NOT_PERMITTED) {
+        CHECK_OK(velo_port_close(port));
+        test_skip("this user may not make a network namespace");
+    }
+    while (next < 1)
+        next = take_all(port, next);
+    for (int i = 1; i < MSGS; i++) {
+        CHECK_EQ(take_all(port, next), i);
+        atomic_store(&ringing->state, i);
+        while (next == (uint64_t)i) {
+            CHECK(is_readable(fd, TEST_PATIENCE_NS));
+            next = take_all(port, next);
+        }
+    }
+    child_join(child);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_descriptor_tells_of_a_message_whose_sender_has_no_descriptor_left) { is_rung(0, true); }
+
+/* As between containers that have a directory in common, and nothing else. */
+TEST(a_descriptor_tells_of_a_message_from_another_network_namespace)
+{
+    test_needs_shared_memory();
+    is_rung(CLONE_NEWNET, false);
+}
+
+TEST(a_descriptor_tells_of_a_message_from_another_network_without_a_descriptor_left)
+{
+    test_needs_shared_memory();
+    is_rung(CLONE_NEWNET, true);
 }
