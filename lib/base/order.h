@@ -6,14 +6,15 @@
  * No other file holds an atomic, a fence or a spin hint. Edges are numbered: R1 pairs with A1.
  * tests/mutation/README.md lists the checks of each edge. A library built with -DVELO_MUTATIONS has
  * its orderings weakened by a number, order_mutation: 10 * edge weakens the first side of an edge,
- * one more its second side. So the checks can be seen to fail.
+ * one more its second side, two more a third. So the checks can be seen to fail.
  *
  *   1  R1 order_publish_header   A1 order_read_header    payload before its header
  *   2  R2 order_publish_credit   A2 order_read_credit    slot reads before its reuse
  *   3  R3 order_publish_entry    A3 order_read_entry     ring set-up before its first use, and back
  *   4  order_set_bell + order_all_fence | publish, order_read_bell     parking a ring (Dekker)
  *   5  order_ring | order_take   publish before the bit, the bit before the poll
- *   6  order_set_sleeping, futex compare | order_ring, order_read_sleeping   sleeping (Dekker)
+ *   6  order_set_sleeping, futex compare or order_recheck_summary | order_ring,
+ *      order_read_sleeping                                sleeping (Dekker)
  *   7  order_set_waiting, order_recheck_credit | order_publish_credit, order_read_waiting (Dekker)
  *   8  R8 order_publish_key      A8 order_read_key       a registration before its key (lib/rma)
  *   9  order_enter, order_read_key | order_publish_key, order_full_fence, order_read_active
@@ -210,6 +211,14 @@ static inline uint32_t order_peek_summary(const uint32_t *bits)
 static inline void order_set_sleeping(uint32_t *sleeping, uint32_t value)
 {
     __atomic_store_n(sleeping, value, ORDER_SC(6, 0));
+}
+
+/** Receiver, after order_set_sleeping(), where no futex compares: what was set before this? A
+ *  relaxed look, order_peek_summary(), may come before the store where the processor keeps only the
+ *  order of sequentially consistent accesses (AArch64). */
+static inline uint32_t order_recheck_summary(const uint32_t *bits)
+{
+    return __atomic_load_n(bits, ORDER_SC(6, 2));
 }
 
 static inline uint32_t order_read_sleeping(const uint32_t *sleeping)

@@ -326,7 +326,7 @@ int velo_port_arm(struct velo_port *port)
         return !rx && !port->departed && order_take_flag(port->interrupt) ? VELO_ERR_INTERRUPTED
                                                                           : VELO_AGAIN;
     /* A bit that was set before `sleeping` was seen rings nobody. */
-    if (order_peek_summary(&port->shared->summary) == 0 && port->net->arm(port))
+    if (order_recheck_summary(&port->shared->summary) == 0 && port->net->arm(port))
         return VELO_OK;
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return VELO_AGAIN;

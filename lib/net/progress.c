@@ -101,7 +101,7 @@ bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
 {
     struct carriers *carriers = carriers_of(port);
     bool is_interrupted = false;
-    if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(carriers))
+    if (order_recheck_summary(&port->shared->summary) == 0 && carriers_arm(carriers))
         is_interrupted =
             sleep_on(carriers, port->doorbell.near_fd, port->doorbell.far_fd, timeout_ns);
     doorbell_drain(&port->doorbell);

@@ -476,6 +476,20 @@ inline rx_serve()
 inline rx_sleep()
 {
     rx_park_all();
+#ifdef ARM
+    /* It sleeps on a descriptor: a ring is kept there from the moment at which senders ring. */
+#ifdef MUTATE_ARM_CHECKED_EARLY
+    x = mem[SUMMARY];
+    atomic { FENCE(RX) -> mem[SLEEPING] = ASLEEP; rx_in_futex = true };
+#else
+    atomic { FENCE(RX) -> mem[SLEEPING] = ASLEEP; rx_in_futex = true };
+    x = mem[SUMMARY];
+#endif
+    if
+    :: x != 0 -> rx_in_futex = false
+    :: else
+    fi;
+#else
 #ifdef MUTATE_SLEEPING_RELAXED
     STORE(RX, SLEEPING, ASLEEP);
 #else
@@ -489,6 +503,7 @@ inline rx_sleep()
     rx_in_futex = (mem[SUMMARY] == 0 && mem[SLEEPING] == ASLEEP);
 #else
     rx_in_futex = (mem[SUMMARY] == 0);
+#endif
 #endif
 #endif
     atomic { !rx_in_futex || slice -> rx_in_futex = false };
