@@ -24,10 +24,12 @@
  * once.
  *
  * Processes: a port and its connections belong to the process that opened them, and so do units of
- * remote memory, queues and rings. After fork() the child must not use them, nor close them; it
- * opens its own, also while the parent's other threads are inside calls. It may end without
- * closing anything: the parent's ports live on. A child that only calls one of the exec functions
- * keeps nothing, since all descriptors are closed then.
+ * remote memory, queues and rings. After fork() the child must not use them; it opens its own, also
+ * while the parent's other threads are inside calls. A call that closes one there does nothing, and
+ * says VELO_OK; calls that open, connect or wait for a descriptor on one say VELO_ERR_STATE, and
+ * over a network those that send and receive, too. The child may end without closing anything: the
+ * parent's ports live on. A child that only calls one of the exec functions keeps nothing, since
+ * all descriptors are closed then.
  *
  * Cancellation: no call of velo.h, rma.h, mq.h and bcast.h is a cancellation point. A thread that
  * pthread_cancel() has named goes on until its next point outside the library; a wait without limit

@@ -11,6 +11,7 @@
 
 #include "../base/cancel.h"
 #include "../base/copy.h"
+#include "../base/fork.h"
 #include "../base/sized.h"
 #include "../shm/memory.h"
 #include "../shm/placement.h"
@@ -242,6 +243,7 @@ int velo_bcast_open(const struct velo_bcast_attr *given, struct velo_bcast **out
         calloc(1, sizeof *bcast + attr.depth_slots * sizeof bcast->starts[0]);
     if (!bcast)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a ring");
+    bcast->process = fork_mark();
     status = open_writer(bcast, &attr, &domain);
     if (status)
         free(bcast);
@@ -253,7 +255,7 @@ int velo_bcast_open(const struct velo_bcast_attr *given, struct velo_bcast **out
 int velo_bcast_close(struct velo_bcast *bcast)
 {
     CANCEL_LATER();
-    if (!bcast)
+    if (!bcast || !fork_is_ours(bcast->process))
         return VELO_OK;
     GUARD_UNUSED(bcast, "a ring");
     seg_retire(bcast->map.segment);

@@ -98,6 +98,7 @@ struct bcast_map {
 
 struct velo_bcast {
     struct bcast_map map;
+    uint64_t process;     /* The mark of the process that opened it; see ../base/fork.h. */
     uint64_t next;        /* Number of the next message. */
     uint64_t limit;       /* It and those after it have no room, as far as we know. */
     uint64_t data_tail;   /* Position behind the last long message. */
@@ -118,6 +119,7 @@ struct velo_bcast {
 
 struct velo_bcast_reader {
     struct bcast_map map;
+    uint64_t process; /* As the writer's. */
     struct bcast_place *place;
     uint64_t next; /* Number of the next message. */
     uint64_t missed;

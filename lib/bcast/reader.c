@@ -9,6 +9,7 @@
 
 #include "../base/cancel.h"
 #include "../base/copy.h"
+#include "../base/fork.h"
 
 #define JOIN_NAP_NS 1000000
 #define SPIN_MIN_NS 1000
@@ -152,6 +153,7 @@ int velo_bcast_join(const struct velo_bcast_attr *given, struct velo_bcast_reade
     struct velo_bcast_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a reader");
+    reader->process = fork_mark();
     reader->map.id = VELO_ID(attr.node, attr.vpid);
     reader->spin_max_ns = wait_spin_max_ns();
     reader->spin_ns = reader->spin_max_ns;
@@ -166,7 +168,7 @@ int velo_bcast_join(const struct velo_bcast_attr *given, struct velo_bcast_reade
 int velo_bcast_leave(struct velo_bcast_reader *reader)
 {
     CANCEL_LATER();
-    if (!reader)
+    if (!reader || !fork_is_ours(reader->process))
         return VELO_OK;
     GUARD_UNUSED(reader, "reader");
     struct segment *segment = reader->map.segment;

@@ -4,6 +4,7 @@
 
 #include "../base/cancel.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../shm/wait.h"
 #include "entry.h"
 #include "port.h"
@@ -137,6 +138,8 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
         return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()",
                          peer);
     *out = NULL;
+    if (!fork_is_ours(port->process))
+        return fork_refuse("port");
     struct velo_conn *conn =
         aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
     if (!conn)
@@ -217,9 +220,9 @@ static void unlist(struct velo_conn *conn)
 int velo_disconnect(struct velo_conn *conn)
 {
     CANCEL_LATER();
-    GUARD_UNUSED(conn, "connection");
-    if (!conn)
+    if (!conn || !fork_is_ours(conn->port->process))
         return VELO_OK;
+    GUARD_UNUSED(conn, "connection");
     unlist(conn);
     order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
     if (conn->carry)

@@ -9,6 +9,7 @@
 #include "../base/cancel.h"
 #include "../base/error.h"
 #include "../base/fd.h"
+#include "../base/fork.h"
 #include "../base/order.h"
 
 static int fail(const char *what)
@@ -40,6 +41,8 @@ int velo_port_fd(struct velo_port *port, int *fd)
     CANCEL_LATER();
     if (!port || !fd)
         return velo_fail(VELO_ERR_ARG, "port or fd is NULL");
+    if (!fork_is_ours(port->process))
+        return fork_refuse("port");
     int status = port->epoll_fd >= 0 ? VELO_OK : open_wake(port);
     if (status)
         return status;

@@ -6,6 +6,7 @@
 #include "../base/cancel.h"
 #include "../base/copy.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../base/sized.h"
 #include "../shm/domain.h"
 #include "../shm/wait.h"
@@ -122,6 +123,7 @@ static struct velo_port *port_new(void)
     memset(port, 0, sizeof *port);
     port->doorbell = (struct doorbell)DOORBELL_NONE;
     port->epoll_fd = -1;
+    port->process = fork_mark();
     port->interrupt = &port->interrupted;
     port->net = &no_net;
     return port;
@@ -185,9 +187,9 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
 int velo_port_close(struct velo_port *port)
 {
     CANCEL_LATER();
-    GUARD_UNUSED(port, "port");
-    if (!port)
+    if (!port || !fork_is_ours(port->process))
         return VELO_OK;
+    GUARD_UNUSED(port, "port");
     while (port->conns)
         (void)velo_disconnect(port->conns);
     port->net->leave(port);

@@ -5,6 +5,7 @@
 
 #include "../base/cancel.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
 
@@ -43,6 +44,8 @@ void velo_port_interrupt(struct velo_port *port)
 
 cold_path bool port_net_progress(struct velo_port *port)
 {
+    if (!fork_is_ours(port->process))
+        return false;
     CANCEL_LATER();
     return port->net->progress(port);
 }

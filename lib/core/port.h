@@ -64,9 +64,10 @@ struct velo_port {
     struct segment *segment;
     struct seg_domain domain;
     velo_id_t id;
-    uint32_t flags; /* Of the segment. */
-    bool fenced;    /* This process cannot take part in barriers: its senders fence. */
-    bool by_line;   /* Its senders begin a line with each message. */
+    uint32_t flags;   /* Of the segment. */
+    uint64_t process; /* The mark of the process that opened it; see ../base/fork.h. */
+    bool fenced;      /* This process cannot take part in barriers: its senders fence. */
+    bool by_line;     /* Its senders begin a line with each message. */
 
     uint32_t in_use; /* By a call that receives; see guard.h. */
 

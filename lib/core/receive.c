@@ -4,6 +4,7 @@
  * looks.
  */
 #include "../base/cancel.h"
+#include "../base/fork.h"
 #include "../shm/wait.h"
 #include "senders.h"
 #include "spin.h"
@@ -313,7 +314,7 @@ int velo_port_arm(struct velo_port *port)
     GUARD(port, "port");
     if (!port)
         return VELO_ERR_ARG;
-    if (port->held || port->epoll_fd < 0)
+    if (port->held || port->epoll_fd < 0 || !fork_is_ours(port->process))
         return VELO_ERR_STATE;
     doorbell_drain(&port->doorbell);
     if (order_take_flag(port->interrupt))
@@ -390,6 +391,8 @@ static int check_recv(const struct velo_port *port, const void *buf, size_t cap_
 {
     if (!port || (!buf && cap_bytes > 0))
         return VELO_ERR_ARG;
+    if (unlikely(port->has_net) && !fork_is_ours(port->process))
+        return fork_refuse("port");
     return port->held ? VELO_ERR_STATE : VELO_OK;
 }
 

@@ -9,6 +9,7 @@
 
 #include "../base/cancel.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../shm/wait.h"
 #include "entry.h"
 #include "send.h"
@@ -78,6 +79,8 @@ static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
 
 static __attribute__((noinline)) int send_over_network(struct velo_conn *conn)
 {
+    if (!fork_is_ours(conn->port->process))
+        return fork_refuse("port");
     CANCEL_LATER();
     conn->carry(conn);
     return look_after_send(conn);

@@ -7,6 +7,7 @@
 
 #include "../base/compiler.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../base/hook.h"
 #include "../base/order.h"
 #include "../base/sized.h"
@@ -28,6 +29,7 @@
 
 struct velo_dimmnet_board {
     struct dimmnet_board *board;
+    uint64_t process; /* The mark of the process that opened it; see ../base/fork.h. */
 };
 
 int dimmnet_domain(struct seg_domain *domain, const char *name, const char *group, uint32_t lid)
@@ -103,6 +105,7 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
     struct velo_dimmnet_board *board = calloc(1, sizeof *board);
     if (!board)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a board");
+    board->process = fork_mark();
     const struct dimmnet_engine *engine = dimmnet_engine();
     status = engine ? engine->board_open(&domain, attr.lid, attr.processes, attr.sodimm_bytes,
                                          &board->board)
@@ -129,7 +132,7 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
 
 int velo_dimmnet_board_close(struct velo_dimmnet_board *board)
 {
-    if (!board)
+    if (!board || !fork_is_ours(board->process))
         return VELO_OK;
     board->board->engine->board_close(board->board);
     free(board);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "../base/fork.h"
 #include "../base/sized.h"
 #include "board.h"
 #include "choice.h"
@@ -66,6 +67,7 @@ int velo_dimmnet_open(const struct velo_dimmnet_attr *given, struct velo_dimmnet
     struct velo_dimmnet *context = calloc(1, sizeof *context);
     if (!context)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a context");
+    context->process = fork_mark();
     status = open_within(&domain, &attr, &context->slot, timeout_ns);
     if (status == VELO_OK) {
         status = check_pgid(context->slot, &attr);
@@ -93,7 +95,7 @@ static void tell_taken(struct velo_dimmnet *context)
 
 int velo_dimmnet_close(struct velo_dimmnet *context)
 {
-    if (!context)
+    if (!context || !fork_is_ours(context->process))
         return VELO_OK;
     GUARD_UNUSED(context, "context");
     tell_taken(context);

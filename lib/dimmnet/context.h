@@ -16,6 +16,7 @@
 
 struct velo_dimmnet {
     struct dimmnet_slot *slot;
+    uint64_t process;    /* The mark of the process that opened it; see ../base/fork.h. */
     uint32_t issued;     /* Commands handed over, modulo 2^32. */
     uint32_t taken;      /* Statuses taken, modulo 2^32. */
     uint32_t taken_told; /* What the engine knows of that. */

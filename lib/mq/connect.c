@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that the user makes and ends. */
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "internal.h"
 
 static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other ? one : other); }
@@ -46,6 +47,8 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out,
     if (!mq || !out)
         return velo_fail(VELO_ERR_ARG, "mq or peer is NULL");
     *out = NULL;
+    if (!fork_is_ours(mq->port->process))
+        return fork_refuse("port");
     if (VELO_ID_NODE(id) >= VELO_NODES)
         return velo_fail(VELO_ERR_ARG, "id is %#x, which is no id; make one with VELO_ID()", id);
     *out = find_known(mq, id);
@@ -75,7 +78,7 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out,
 
 int velo_mq_disconnect(struct velo_mq_peer *peer)
 {
-    if (!peer)
+    if (!peer || !fork_is_ours(peer->mq->port->process))
         return VELO_OK;
     struct velo_mq *mq = peer->mq;
     mq_peer_end(peer, VELO_ERR_PEER_CLOSED);

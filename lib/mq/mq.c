@@ -6,6 +6,7 @@
 
 #include "../base/cancel.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../base/order.h"
 #include "../base/sized.h"
 #include "../core/stream.h"
@@ -168,6 +169,8 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or mq is NULL");
     *out = NULL;
+    if (!fork_is_ours(port->process))
+        return fork_refuse("port");
     int status = sized_attr(&ours, sizeof ours, attr, &defaults, "VELO_MQ_ATTR_INIT");
     if (status)
         return status;
@@ -230,7 +233,7 @@ static void end_posted(struct space *space)
 
 int velo_mq_close(struct velo_mq *mq)
 {
-    if (!mq)
+    if (!mq || !fork_is_ours(mq->port->process))
         return VELO_OK;
     mq->before_post |= BEFORE_CLOSING;
     drop_all(mq);

@@ -6,6 +6,7 @@
 
 #include "../base/cancel.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../shm/memory.h"
 #include "../shm/wait.h"
 #include "unit.h"
@@ -258,7 +259,7 @@ int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns)
 {
     if (unlikely(timeout_ns < VELO_FOREVER))
         return velo_fail(VELO_ERR_ARG, "timeout_ns is below -1");
-    if (!mem)
+    if (!mem || unlikely(!fork_is_ours(mem->rma->port->process)))
         return VELO_OK;
     struct velo_rma *rma = mem->rma;
     uint64_t key = mem->key;

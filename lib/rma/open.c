@@ -9,6 +9,7 @@
 
 #include "../base/cancel.h"
 #include "../base/error.h"
+#include "../base/fork.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
 #include "no_device.h"
@@ -122,6 +123,8 @@ int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr, stru
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or rma is NULL");
     *out = NULL;
+    if (!fork_is_ours(port->process))
+        return fork_refuse("port");
     int status = read_attr(&ours, attr);
     if (status)
         return status;
@@ -170,7 +173,7 @@ static bool deregister_all(struct velo_rma *rma)
 int velo_rma_close(struct velo_rma *rma)
 {
     CANCEL_LATER();
-    if (!rma)
+    if (!rma || !fork_is_ours(rma->port->process))
         return VELO_OK;
     while (rma->peers) {
         struct velo_rma_peer *peer = rma->peers;
@@ -267,6 +270,8 @@ int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rma_peer **
     if (!rma || !out)
         return velo_fail(VELO_ERR_ARG, "rma or peer is NULL");
     *out = NULL;
+    if (!fork_is_ours(rma->port->process))
+        return fork_refuse("unit");
     struct velo_rma_peer *peer = calloc(1, sizeof *peer);
     if (!peer)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a peer");
@@ -301,7 +306,7 @@ int velo_rma_peer_status(struct velo_rma_peer *peer)
 int velo_rma_disconnect(struct velo_rma_peer *peer)
 {
     CANCEL_LATER();
-    if (!peer)
+    if (!peer || !fork_is_ours(peer->rma->port->process))
         return VELO_OK;
     struct velo_rma_peer **link = &peer->rma->peers;
     while (*link != peer)

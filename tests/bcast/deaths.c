@@ -128,3 +128,31 @@ TEST(a_stopped_reader_of_a_dropping_ring_holds_nobody_up)
     CHECK_OK(velo_bcast_leave(reader));
     CHECK_OK(velo_bcast_close(ring));
 }
+
+struct inherited {
+    struct velo_bcast *ring;
+    struct velo_bcast_reader *reader;
+};
+
+static void close_what_is_the_parents(void *arg)
+{
+    const struct inherited *of_parent = arg;
+
+    CHECK_OK(velo_bcast_leave(of_parent->reader));
+    CHECK_OK(velo_bcast_close(of_parent->ring));
+}
+
+TEST(a_child_that_closes_the_ring_of_its_parent_closes_nothing)
+{
+    struct inherited inherited = {.ring = ring_open(8, 0, 0, 0), .reader = ring_join()};
+
+    numbered_send(inherited.ring, 0, 60);
+    child_join(child_start(close_what_is_the_parents, &inherited));
+    numbered_expect(inherited.reader, 0, 60);
+    CHECK_EQ(velo_bcast_readers(inherited.ring), 1);
+    numbered_send(inherited.ring, 1, 60);
+    numbered_expect(inherited.reader, 1, 60);
+    CHECK_OK(velo_bcast_leave(ring_join()));
+    CHECK_OK(velo_bcast_leave(inherited.reader));
+    CHECK_OK(velo_bcast_close(inherited.ring));
+}

@@ -88,6 +88,57 @@ TEST(a_child_that_polls_a_port_of_its_own_takes_nothing_from_its_parent)
     CHECK_OK(velo_port_close(port));
 }
 
+struct inherited {
+    struct velo_port *port;
+    struct velo_conn *conn;
+    bool ends_by_exit;
+};
+
+static void close_what_is_the_parents(void *arg)
+{
+    const struct inherited *of_parent = arg;
+    struct velo_conn *conn;
+    int fd;
+
+    CHECK_STATUS(velo_connect(of_parent->port, VELO_ID(0, 0), &conn, 0), VELO_ERR_STATE);
+    CHECK(strstr(velo_last_error(), "parent") != NULL);
+    CHECK_STATUS(velo_port_fd(of_parent->port, &fd), VELO_ERR_STATE);
+    if (test_is_carried()) {
+        CHECK_STATUS(velo_try_recv(of_parent->port, NULL, 0, NULL), VELO_ERR_STATE);
+        CHECK_STATUS(velo_try_send(of_parent->conn, NULL, 0, 0), VELO_ERR_STATE);
+    }
+    CHECK_OK(velo_disconnect(of_parent->conn));
+    CHECK_OK(velo_port_close(of_parent->port));
+    /* As destructors of C++, Rust and Python may do it once more. */
+    CHECK_OK(velo_port_close(of_parent->port));
+    if (of_parent->ends_by_exit)
+        exit(0);
+}
+
+/* The functions that close come from many places in a child: atexit(), destructors, a collector. */
+TEST(a_child_that_closes_what_its_parent_opened_closes_nothing)
+{
+    enum { CHILDREN = 2 };
+    struct velo_port *port = port_open(0), *peer = port_open(1);
+    struct inherited inherited = {.port = port, .conn = port_connect(port, VELO_ID(0, 1))};
+    struct velo_conn *back = port_connect(peer, VELO_ID(0, 0));
+
+    for (uint64_t i = 0; i < CHILDREN; i++) {
+        message_send(inherited.conn, 40, 2 * i); /* Under way while the child closes. */
+        inherited.ends_by_exit = i > 0;
+        child_join(child_start(close_what_is_the_parents, &inherited));
+        message_expect(peer, 40, 2 * i, VELO_ID(0, 0));
+        message_send(inherited.conn, 40, 2 * i + 1);
+        message_expect(peer, 40, 2 * i + 1, VELO_ID(0, 0));
+        CHECK_OK(velo_conn_status(back));
+        message_send(back, 40, i);
+        message_expect(port, 40, i, VELO_ID(0, 1));
+        CHECK_OK(velo_disconnect(port_connect(peer, VELO_ID(0, 0))));
+    }
+    CHECK_OK(velo_port_close(peer));
+    CHECK_OK(velo_port_close(port));
+}
+
 static void talk_to_all(void *arg)
 {
     const struct job *job = arg;

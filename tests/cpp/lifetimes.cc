@@ -11,6 +11,7 @@
 
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <velo/rma.hpp>
 
@@ -239,6 +240,27 @@ TEST(cpp_the_value_of_a_failure_ends_the_process)
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), SIGABRT);
     const velo::Port after = open_port(1); // Takes away what the child left.
+}
+
+TEST(cpp_a_child_that_destroys_what_its_parent_opened_closes_nothing)
+{
+    velo::Port port = open_port(1);
+    velo::Connection conn = *port.connect(port.id(), 0ns);
+    velo::Rma rma = *velo::Rma::open(port);
+    const pid_t child = fork();
+    if (child == 0) {
+        {
+            const velo::Rma rma_now = std::move(rma);
+            const velo::Connection conn_now = std::move(conn);
+            const velo::Port port_now = std::move(port);
+        }
+        _exit(0);
+    }
+    CHECK_EQ(child_wait(child), 0);
+    CHECK_GOOD(conn.try_send({}));
+    CHECK_GOOD(conn.status());
+    CHECK_GOOD(port.try_peek());
+    CHECK_GOOD(rma.alloc(8, VELO_RMA_RIGHT_ALL));
 }
 
 } // namespace

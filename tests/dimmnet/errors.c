@@ -339,3 +339,20 @@ TEST(a_board_that_was_taken_away_is_told_of)
     pass_a_word(world.a, world.b, PID_B);
     world_close(&world);
 }
+
+static void close_what_is_the_parents(void *arg)
+{
+    struct world *of_parent = arg;
+
+    world_close(of_parent);
+}
+
+TEST(a_child_that_closes_the_boards_of_its_parent_closes_nothing)
+{
+    struct world world;
+
+    world_open(&world);
+    child_join(child_start(close_what_is_the_parents, &world));
+    pass_a_word(world.a, world.b, 20);
+    world_close(&world);
+}

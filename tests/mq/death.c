@@ -640,3 +640,45 @@ TEST(messages_keep_their_order_when_their_sender_disconnects_and_connects_again)
         node_close(&node);
     }
 }
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+struct inherited {
+    struct node *node;
+    struct velo_mq_peer *peer;
+};
+
+static void close_what_is_the_parents(void *arg)
+{
+    const struct inherited *of_parent = arg;
+    struct velo_mq_peer *peer;
+
+    CHECK_STATUS(velo_mq_connect(of_parent->node->mq, of_parent->node->id, &peer, 0),
+                 VELO_ERR_STATE);
+    CHECK(strstr(velo_last_error(), "parent") != NULL);
+    CHECK_OK(velo_mq_disconnect(of_parent->peer));
+    CHECK_OK(velo_mq_close(of_parent->node->mq));
+    CHECK_OK(velo_rma_close(of_parent->node->rma));
+    CHECK_OK(velo_port_close(of_parent->node->port));
+}
+
+TEST(a_child_that_closes_the_queues_of_its_parent_closes_nothing)
+{
+    struct node nodes[2];
+    struct velo_mq_request recv = {0};
+    uint64_t word = 0;
+
+    nodes_open(nodes, 2, NULL, true);
+    struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+    CHECK_OK(velo_mq_try_send(peer, &(uint64_t){7}, sizeof word, MATCH));
+    child_join(child_start(close_what_is_the_parents, &(struct inherited){&nodes[0], peer}));
+    for (uint64_t sent = 7; sent < 9; sent++) {
+        if (sent > 7)
+            CHECK_OK(velo_mq_try_send(peer, &sent, sizeof sent, MATCH));
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, MATCH, 0, &word, sizeof word, &recv));
+        nodes_finish(nodes, 2, &recv);
+        CHECK_OK(recv.status);
+        CHECK_EQ(word, sent);
+    }
+    nodes_close(nodes, 2);
+}

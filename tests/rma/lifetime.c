@@ -628,3 +628,46 @@ TEST(a_child_with_the_number_of_its_parent_puts_to_the_parent_not_to_its_own_cop
     if (atomic_load(both.skipped))
         test_skip("no PID namespaces here");
 }
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+struct inherited {
+    struct velo_rma *rma;
+    struct velo_rma_peer *peer;
+    struct velo_rma_mem *mem;
+};
+
+static void close_what_is_the_parents(void *arg)
+{
+    const struct inherited *of_parent = arg;
+    struct velo_rma_peer *peer;
+
+    CHECK_STATUS(velo_rma_connect(of_parent->rma, VELO_ID(0, OWNER_VPID), &peer, 0),
+                 VELO_ERR_STATE);
+    CHECK(strstr(velo_last_error(), "parent") != NULL);
+    CHECK_OK(velo_rma_disconnect(of_parent->peer));
+    CHECK_OK(velo_rma_mem_deregister(of_parent->mem, VELO_FOREVER));
+    CHECK_OK(velo_rma_close(of_parent->rma));
+}
+
+TEST(a_child_that_closes_the_unit_of_its_parent_closes_nothing)
+{
+    struct velo_port *port = port_open(OWNER_VPID);
+    struct inherited inherited;
+    char word[8] = "before";
+
+    CHECK_OK(velo_rma_open(port, NULL, &inherited.rma));
+    CHECK_OK(velo_rma_mem_alloc(inherited.rma, sizeof word, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY,
+                                &inherited.mem));
+    CHECK_OK(
+        velo_rma_connect(inherited.rma, VELO_ID(0, OWNER_VPID), &inherited.peer, TEST_PATIENCE_NS));
+    child_join(child_start(close_what_is_the_parents, &inherited));
+    CHECK_OK(velo_rma_put(inherited.peer, word, sizeof word,
+                          velo_rma_place(velo_rma_mem_key(inherited.mem), 0), 0, 0));
+    CHECK_OK(velo_rma_flush(inherited.peer, TEST_PATIENCE_NS));
+    CHECK_EQ(memcmp(velo_rma_mem_addr(inherited.mem), word, sizeof word), 0);
+    CHECK_OK(velo_rma_disconnect(inherited.peer));
+    CHECK_OK(velo_rma_mem_deregister(inherited.mem, VELO_FOREVER));
+    CHECK_OK(velo_rma_close(inherited.rma));
+    CHECK_OK(velo_port_close(port));
+}
