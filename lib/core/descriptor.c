@@ -72,6 +72,5 @@ void descriptor_close(struct velo_port *port)
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     port->epoll_fd = -1;
-    if (port->segment)
-        doorbell_close(&port->doorbell, port->segment);
+    doorbell_close(&port->doorbell);
 }

@@ -107,8 +107,10 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
     port->shared = port->segment->header;
     port->look = port->has_net ? &always : &port->shared->summary;
     status = port->net->open(port);
-    if (status)
+    if (status) {
+        doorbell_hide(&port->doorbell, port->segment);
         seg_retire(port->segment);
+    }
     return status;
 }
 
@@ -193,6 +195,8 @@ int velo_port_close(struct velo_port *port)
     while (port->conns)
         (void)velo_disconnect(port->conns);
     port->net->leave(port);
+    /* First: whoever takes a dead port's segment away takes its doorbell, too. */
+    doorbell_hide(&port->doorbell, port->segment);
     seg_retire(port->segment);
     port->net->close(port);
     descriptor_close(port);

@@ -115,14 +115,18 @@ bool doorbell_open(struct doorbell *doorbell, const struct seg_domain *domain,
     return true;
 }
 
-void doorbell_close(struct doorbell *doorbell, const struct segment *segment)
+void doorbell_hide(const struct doorbell *doorbell, const struct segment *segment)
+{
+    if (doorbell->far_fd >= 0)
+        doorbell_forget(segment->path, segment->generation);
+}
+
+void doorbell_close(struct doorbell *doorbell)
 {
     if (doorbell->near_fd >= 0)
         close(doorbell->near_fd);
-    if (doorbell->far_fd >= 0) {
-        doorbell_forget(segment->path, segment->generation);
+    if (doorbell->far_fd >= 0)
         close(doorbell->far_fd);
-    }
     *doorbell = (struct doorbell)DOORBELL_NONE;
 }
 

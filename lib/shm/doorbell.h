@@ -35,7 +35,9 @@ struct doorbell {
 /** Open the doorbell of a segment that this process owns. False with errno. */
 bool doorbell_open(struct doorbell *doorbell, const struct seg_domain *domain,
                    const struct segment *segment);
-void doorbell_close(struct doorbell *doorbell, const struct segment *segment);
+/** Take its name away: before the segment's. */
+void doorbell_hide(const struct doorbell *doorbell, const struct segment *segment);
+void doorbell_close(struct doorbell *doorbell);
 /** Ring the doorbell of a generation whose segment lies beside `path`. Without effect if there is
  * none. A signal handler may call this. */
 void doorbell_ring(const char *path, uint32_t generation);
