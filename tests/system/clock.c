@@ -28,10 +28,29 @@ static uint32_t sleeps;
 static uint32_t visits;
 static uint32_t visits_to_live;
 static uint32_t visits_to_stop;
+static uint32_t points_to_signal;
+static uint32_t signals_left;
+static bool in_handler;
+
+/* A handler's own calls come by here, too. True: its handler has run. */
+static bool take_signal(void)
+{
+    if (in_handler || signals_left == 0 || --points_to_signal > 0)
+        return false;
+    points_to_signal = 1;
+    signals_left--;
+    in_handler = true;
+    (void)raise(SIGUSR1);
+    in_handler = false;
+    return true;
+}
 
 static void visit(unsigned point)
 {
     (void)point;
+    (void)take_signal();
+    if (in_handler)
+        return;
     if (++visits == visits_to_live)
         kill(getpid(), SIGKILL);
     if (visits == visits_to_stop)
@@ -46,13 +65,15 @@ void clock_use(struct sundial *use, void (*hung)(void), void (*stopped)(void))
     velo_test_hook = visit;
 }
 
-void clock_start(uint32_t die_at, uint32_t stop_at)
+void clock_start(uint32_t die_at, uint32_t stop_at, uint32_t signal_at, uint32_t times)
 {
     started_ns = sundial->now_ns;
     sleeps = 0;
     visits = 0;
     visits_to_live = die_at;
     visits_to_stop = stop_at;
+    points_to_signal = signal_at;
+    signals_left = signal_at > 0 ? times : 0;
 }
 
 uint32_t clock_visits(void) { return visits; }
@@ -76,6 +97,8 @@ int __real_clock_gettime(clockid_t id, struct timespec *time);
 int __wrap_clock_gettime(clockid_t id, struct timespec *time);
 int __wrap_nanosleep(const struct timespec *duration, struct timespec *rest);
 int __wrap_sched_yield(void);
+int __real_posix_fallocate(int fd, off_t at, off_t len_bytes);
+int __wrap_posix_fallocate(int fd, off_t at, off_t len_bytes);
 ssize_t __wrap_getrandom(void *buf, size_t len_bytes, unsigned flags);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -85,6 +108,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *time)
     if (sundial == NULL)
         return __real_clock_gettime(id, time);
     sundial->now_ns += LOOK_NS;
+    (void)take_signal();
     *time = (struct timespec){sundial->now_ns / 1000000000, sundial->now_ns % 1000000000};
     return 0;
 }
@@ -92,6 +116,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *time)
 int __wrap_nanosleep(const struct timespec *duration, struct timespec *rest)
 {
     (void)rest;
+    if (take_signal()) {
+        errno = EINTR;
+        return -1;
+    }
     pass(to_ns(duration));
     return 0;
 }
@@ -114,10 +142,19 @@ ssize_t __wrap_getrandom(void *buf, size_t len_bytes, unsigned flags)
     return (ssize_t)len_bytes;
 }
 
+int __wrap_posix_fallocate(int fd, off_t at, off_t len_bytes)
+{
+    return sundial != NULL && sundial->is_full ? ENOSPC : __real_posix_fallocate(fd, at, len_bytes);
+}
+
 static long sleep_on(const uint32_t *word, uint32_t expected, const struct timespec *timeout)
 {
     if (*word != expected) {
         errno = EAGAIN;
+        return -1;
+    }
+    if (take_signal()) {
+        errno = EINTR;
         return -1;
     }
     pass(timeout != NULL ? to_ns(timeout) : SLEEP_MAX_NS + 1);

@@ -12,8 +12,9 @@
 /* Use this sundial; `hung` is called when a call sleeps far longer than any may, `stopped` where a
  * command is to stop for a while. */
 void clock_use(struct sundial *use, void (*hung)(void), void (*stopped)(void));
-/* A new command begins: it dies or stops at this visit of a hook point (0: never). */
-void clock_start(uint32_t die_at, uint32_t stop_at);
+/* A new command begins: it dies or stops at this visit of a hook point (0: never), and at this one
+ * (0: never) of a hook point, a look at the clock or a sleep a signal comes, and so on `times`. */
+void clock_start(uint32_t die_at, uint32_t stop_at, uint32_t signal_at, uint32_t times);
 /* Hook points it came by so far. */
 uint32_t clock_visits(void);
 

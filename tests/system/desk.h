@@ -47,6 +47,13 @@ enum act {
     ACT_RECV_IN_PLACE,
     ACT_DEFER,
     ACT_RESUME,
+    ACT_ARM,
+    ACT_LOOK,
+    ACT_INTERRUPT,
+    ACT_DESCRIPTORS_END,
+    ACT_DESCRIPTORS_COME,
+    ACT_DESCRIPTORS_COUNT,
+    ACT_FORK,
 
     ACT_MQ_CONNECT,
     ACT_MQ_DISCONNECT,
@@ -79,6 +86,23 @@ enum act {
     ACTS,
 };
 
+/* What the handler of a signal does. */
+enum signal_act {
+    SIGNAL_NOTHING,
+    SIGNAL_INTERRUPT, /* Ends a wait of the port that it interrupts. */
+    SIGNAL_SEND       /* By another port. */
+};
+
+/* What the child of a fork does. */
+enum child_act {
+    CHILD_LEAVES, /* By _exit(), */
+    CHILD_EXITS,  /* by exit(). */
+    CHILD_CLOSES, /* Closes all that its parent has open. */
+    CHILD_USES,   /* Calls that refuse it. */
+    CHILD_STAYS,  /* Until the run is over. */
+    CHILD_ACTS
+};
+
 /* How a port and its queues are opened. */
 struct shape {
     uint32_t depth_slots;
@@ -102,6 +126,16 @@ struct command {
     uint32_t other;   /* A second one. */
     uint32_t die_at;  /* Visit of a hook point at which the process kills itself; 0: it does not. */
     uint32_t stop_at; /* One at which it stops until it is told to go on. */
+    struct {
+        uint32_t at;    /* Hook points, looks at the clock and sleeps until a signal; 0: none. */
+        uint32_t times; /* That it comes, from then on at each of them. */
+        enum signal_act act;
+        uint32_t seat; /* Of SIGNAL_SEND: a connection, */
+        uint32_t handle;
+        void *buf; /* and the message. */
+        size_t len_bytes;
+        uint8_t tag;
+    } signal;
     velo_id_t id;
     uint32_t vpid;
     uint32_t count; /* Rounds, or notifications. */
@@ -146,6 +180,10 @@ struct reply {
     uint64_t key;     /* Of a registration, */
     uint64_t address; /* and where it is. */
     struct event events[EVENTS];
+    uint32_t signals;  /* Whose handlers have run. */
+    int signal_status; /* Of the last one's call. */
+    int standard_file; /* One that the process has closed and the library opened; -1: none. */
+    int64_t child;     /* Its process id, if it stays; else how many of its calls went wrong. */
     char error[256];
 };
 
@@ -159,6 +197,7 @@ struct desk {
 struct sundial {
     int64_t now_ns;
     uint64_t random; /* State of what getrandom() gives. */
+    bool is_full;    /* The file system has no room. */
 };
 
 #endif

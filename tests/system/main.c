@@ -19,7 +19,8 @@ static const char usage[] =
     "  --seeds N        how many of them, one after the other (default 1)\n"
     "  --seconds S      go on with the next seed until so long has gone by\n"
     "  --steps N        steps of each (default 2000)\n"
-    "  --only FAMILY    only messages (velo.h), queues (mq.h) or memory (rma.h); may be repeated\n"
+    "  --only FAMILY    only messages (velo.h), queues (mq.h), memory (rma.h) or edges (signals,\n"
+    "                   forks and the like, beside the others); may be repeated\n"
     "  --without STEP   leave steps of this name out; may be repeated (a wrong one lists them)\n"
     "  --calm           no port closes and nobody dies\n"
     "  --twice          run each seed twice and compare\n"
@@ -34,7 +35,9 @@ static unsigned family_of(const char *name)
         return QUEUES;
     if (strcmp(name, "memory") == 0)
         return MEMORY;
-    fprintf(stderr, "velo-system: --only takes messages, queues or memory, not %s\n", name);
+    if (strcmp(name, "edges") == 0)
+        return EDGES;
+    fprintf(stderr, "velo-system: --only takes messages, queues, memory or edges, not %s\n", name);
     exit(2);
 }
 
@@ -52,7 +55,8 @@ static uint64_t number_of(const char *option, const char *text)
 
 static bool is_step(const char *name)
 {
-    static const struct action *const all[] = {message_actions, queue_actions, memory_actions};
+    static const struct action *const all[] = {message_actions, queue_actions, memory_actions,
+                                               edge_actions};
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         for (const struct action *action = all[i]; action->name != NULL; action++)

@@ -307,7 +307,7 @@ static bool step_connect(struct seat *seat)
     bool is_absent = status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT ||
                      status == VELO_ERR_PEER_DEAD || status == VELO_ERR_PEER_CLOSED;
     bool is_full = status == VELO_ERR_FULL && is_there && to->conns_count >= to->shape.conns_max;
-    if (is_there ? status != VELO_OK && !is_full : !is_absent)
+    if (!edges_excuse(seat, status) && (is_there ? status != VELO_OK && !is_full : !is_absent))
         fail_run(seat->generation, to, "velo_rma_connect gave %s", status_name(status));
     seat->rma_to[handle] = status == VELO_OK ? to : NULL;
     return true;

@@ -16,6 +16,7 @@ struct item {
     uint64_t serial;
     size_t len_bytes;
     uint8_t tag;
+    uint64_t step;    /* In which it was sent. */
     bool is_doubtful; /* Its sender was killed in the middle. */
 };
 
@@ -38,6 +39,7 @@ static struct item *append(struct conn *conn, size_t len_bytes)
     struct item *item = keep(sizeof *item);
 
     item->serial = ++run.serial;
+    item->step = run.step;
     item->len_bytes = len_bytes;
     item->tag = pattern_tag(item->serial);
     item->is_doubtful = true;
@@ -49,17 +51,22 @@ static struct item *append(struct conn *conn, size_t len_bytes)
     return item;
 }
 
-static void drop_last(struct conn *conn)
+/* The message was not sent, though others may have been put behind it, or it cannot come any more.
+ */
+static void drop_item(struct conn *conn, const struct item *item)
 {
     struct item **link = &conn->first;
     struct item *before = NULL;
 
-    while (*link != conn->last) {
+    while (*link != NULL && *link != item) {
         before = *link;
         link = &(*link)->next;
     }
-    *link = NULL;
-    conn->last = before;
+    if (*link == NULL)
+        return;
+    *link = item->next;
+    if (conn->last == item)
+        conn->last = before;
 }
 
 static void drop_first(struct conn *conn)
@@ -105,8 +112,10 @@ static void check_connect(const struct seat *seat, const struct generation *to, 
     bool is_absent = status == VELO_ERR_NO_PEER || status == VELO_TIMEOUT ||
                      status == VELO_ERR_PEER_DEAD || status == VELO_ERR_PEER_CLOSED;
 
-    if (to != NULL && to->state != LIVES)
+    if ((to != NULL && (to->state != LIVES || to->is_hidden)) || edges_excuse(seat, status))
         return; /* It ended while the call stood still. */
+    if (status == VELO_ERR_INTERRUPTED && reply_of(seat)->signals > 0)
+        return;
     if (to == NULL && !is_absent)
         fail_run(seat->generation, NULL, "connecting to id %u, which nobody has, gave %s", vpid,
                  status_name(status));
@@ -195,8 +204,14 @@ static void sent(const struct seat *seat, struct conn *conn, struct item *item, 
     if (status == VELO_OK) {
         item->is_doubtful = false;
         run.messages++;
+        if (conn->to->replaced_step != 0 && conn->to->replaced_step < item->step)
+            fail_run(seat->generation, conn->to,
+                     "a send to %s went well, though its id has been opened again since it died",
+                     name_of(conn->to));
+        if (messages_due(conn->to))
+            edges_rings(conn->to);
     } else {
-        drop_last(conn);
+        drop_item(conn, item);
         if (!status_fits(conn->to, status) && status != VELO_AGAIN)
             fail_run(seat->generation, conn->to, "a send gave %s", status_name(status));
     }
@@ -232,7 +247,7 @@ static bool step_send(struct seat *seat)
     block_give(seat->process, buf);
     if (conn->is_reserved && status == VELO_ERR_STATE) {
         story_outcome(": not while a reservation is open");
-        drop_last(conn);
+        drop_item(conn, item);
         return true;
     }
     sent(seat, conn, item, status);
@@ -288,6 +303,42 @@ static bool step_commit(struct seat *seat)
     conn->is_reserved = false;
     sent(seat, conn, item, reply_of(seat)->status);
     return true;
+}
+
+bool messages_due(const struct generation *generation)
+{
+    if (generation->is_blurred)
+        return false;
+    for (const struct conn *conn = generation->conns_in; conn != NULL; conn = conn->next)
+        if (conn->first != NULL && !conn->first->is_doubtful && !conn->is_deferred)
+            return true;
+    return false;
+}
+
+struct item *messages_prepare(struct seat *seat, struct conn *conn, struct command *command)
+{
+    void *buf = conn->is_reserved ? NULL : block_take(seat->process);
+
+    if (buf == NULL)
+        return NULL;
+    struct item *item = append(conn, draw_len());
+    content_fill(buf, item->len_bytes, item->serial);
+    command->signal.buf = buf;
+    command->signal.len_bytes = item->len_bytes;
+    command->signal.tag = item->tag;
+    return item;
+}
+
+void messages_by_handler(const struct seat *seat, struct conn *conn, struct item *item, int status,
+                         void *buf)
+{
+    story_outcome(", the handler's message %llu to %s", (unsigned long long)item->serial,
+                  name_of(conn->to));
+    block_give(seat->process, buf);
+    if (status == VELO_OK || !conn->to->is_unclear)
+        sent(seat, conn, item, status);
+    else
+        drop_item(conn, item);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -376,6 +427,7 @@ static bool receive(struct seat *seat, enum act act, size_t cap_bytes)
 
     if (buf == NULL)
         return false;
+    edges_awake(seat->generation);
     struct command command = {.act = act,
                               .buf = buf,
                               .len_bytes = cap_bytes,
@@ -403,6 +455,12 @@ static bool receive(struct seat *seat, enum act act, size_t cap_bytes)
         departed(seat, status);
         return true;
     }
+    if (act == ACT_RECV_WAIT && status == VELO_ERR_INTERRUPTED) {
+        edges_interrupted(seat);
+        return true;
+    }
+    if (act == ACT_RECV_WAIT && status == VELO_TIMEOUT)
+        edges_waited(seat);
     bool is_too_big = status == VELO_ERR_TOO_BIG && reply->len_bytes > cap_bytes;
     if (is_too_big)
         (void)find_conn(seat, NULL);
@@ -426,6 +484,7 @@ static bool step_defer(struct seat *seat)
 {
     if (seat->generation->shape.is_mq)
         return false;
+    edges_awake(seat->generation);
     struct command command = {.act = ACT_DEFER};
     story_step(seat->generation, NULL, "%s defers what comes next", name_of(seat->generation));
     (void)tell(seat, &command);
@@ -438,6 +497,7 @@ static bool step_defer(struct seat *seat)
             same = same->next;
         /* Two of that length and tag: which one is deferred shows only later. */
         conn->is_deferred = same == NULL;
+        seat->generation->is_blurred |= same != NULL;
     } else if (is_departure(seat, status)) {
         departed(seat, status);
     } else if (status != VELO_AGAIN) {
@@ -451,6 +511,8 @@ static bool step_resume(struct seat *seat)
 {
     if (seat->generation->shape.is_mq)
         return false;
+    edges_awake(seat->generation);
+    seat->generation->is_blurred = false;
     struct command command = {.act = ACT_RESUME};
     story_step(seat->generation, NULL, "%s resumes", name_of(seat->generation));
     (void)tell(seat, &command);

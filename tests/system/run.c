@@ -73,9 +73,18 @@ static void draw_habits(void)
         adopt(queue_actions);
     if (families & MEMORY)
         adopt(memory_actions);
+    if (families & EDGES)
+        adopt(edge_actions);
+    run.is_calm = run.options->is_calm;
+    run.has_edges = families & EDGES;
+    run.is_plain = run.has_edges && chance(families == ALL ? 20 : 60);
+    run.signal_percent = 3 * below(5);
+    if (run.is_plain)
+        habits.rma_percent = 0;
     run.vpids = 2 + below(VPIDS - 1);
     for (uint32_t vpid = 0; vpid < run.vpids; vpid++)
-        run.is_queue[vpid] = (families & QUEUES) && (!(families & MESSAGES) || chance(60));
+        run.is_queue[vpid] = !run.is_plain && (families & QUEUES) &&
+                             (!(families & (MESSAGES | EDGES)) || chance(60));
     setenv("VELO_SPIN_NS", spins_ns[below(ARRAY_LEN(spins_ns))], 1);
 }
 
@@ -119,7 +128,7 @@ uint32_t draw_death(uint32_t percent, uint32_t points)
 uint32_t draw_stop(const struct seat *seat, const struct command *command)
 {
     bool may_stop =
-        command->act >= ACT_CONNECT &&
+        command->act >= ACT_CONNECT && (command->act <= ACT_ARM || command->act > ACT_FORK) &&
         command->act < (seat->generation->shape.has_rma ? ACT_MQ_CONNECT : ACT_RMA_CONNECT);
 
     if (!may_stop || run.is_quiet || run.stopped == STOPPED_MAX || !chance(2 * habits.stops))
@@ -128,6 +137,15 @@ uint32_t draw_stop(const struct seat *seat, const struct command *command)
 }
 
 /* ---- ports ----------------------------------------------------------------------------------- */
+
+/* Whoever opens an id takes the dead port's file away, and marks it dead before: its senders know.
+ */
+static void note_replaced(uint32_t vpid)
+{
+    for (struct generation *old = run.generations; old != NULL; old = old->next)
+        if (old->vpid == vpid && old->state == DIED && !old->is_hidden && old->replaced_step == 0)
+            old->replaced_step = run.step;
+}
 
 static void open_port(struct seat *seat, uint32_t vpid)
 {
@@ -141,12 +159,15 @@ static void open_port(struct seat *seat, uint32_t vpid)
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
+    if (edges_excuse(seat, status))
+        return;
     if (status != (owner == NULL ? VELO_OK : VELO_ERR_IN_USE))
         fail_run(owner, NULL, "opening a port gave %s: %s", status_name(status),
                  reply_of(seat)->error);
     if (status == VELO_OK) {
         generation_begin(seat, vpid, &command.shape)->word = reply_of(seat)->generation;
         story_outcome(", generation %u", seat->generation->number);
+        note_replaced(vpid);
     }
 }
 
@@ -171,6 +192,22 @@ static void kill_process(struct process *process)
         if (process->seats[i].generation != NULL)
             story_outcome(", and %s with it", name_of(process->seats[i].generation));
     process_kill(process);
+}
+
+void replace_port(struct seat *seat)
+{
+    uint32_t vpid = seat->generation->vpid;
+
+    kill_process(seat->process);
+    for (int tries = 0; tries < 10; tries++) {
+        struct seat *next = &run.processes[below(PROCESSES)].seats[below(SEATS)];
+        if (next->process->is_busy || next->generation != NULL)
+            continue;
+        if (next->process->pid == 0)
+            process_start(next->process);
+        open_port(next, vpid);
+        return;
+    }
 }
 
 static void rest(int64_t duration_ns)
@@ -211,6 +248,8 @@ static void drain(void)
     uint32_t quiet = 0;
 
     story_step(NULL, NULL, "the end: everything is received");
+    edges_finish();
+    edges_relief();
     run.is_quiet = true;
     for (struct seat *seat = seat_next(NULL); seat != NULL; seat = seat_next(seat))
         queues_stop_receiving(seat);
@@ -244,9 +283,12 @@ static void end(void)
         open_port(&process->seats[0], vpid);
         close_port(&process->seats[0]);
     }
-    for (uint32_t i = 0; i < PROCESSES; i++)
-        if (run.processes[i].pid != 0)
-            blocks_check(&run.processes[i]);
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        if (run.processes[i].pid == 0)
+            continue;
+        blocks_check(&run.processes[i]);
+        edges_count_descriptors(&run.processes[i]);
+    }
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -300,6 +342,7 @@ static void one_step(void)
 {
     static const int64_t rests_ms[] = {1, 30, 150, 1200};
     uint32_t at = below(1000);
+    edges_tick();
     struct seat *seat = some_seat();
     bool is_there = seat->generation != NULL && !seat->process->is_busy;
 
@@ -344,6 +387,7 @@ void run_once(const struct options *options, uint64_t seed)
     run.is_quiet = false;
     memset(run.by_vpid, 0, sizeof run.by_vpid);
     memory_begin();
+    edges_begin();
     story_begin();
     stage_open();
     draw_habits();

@@ -9,6 +9,7 @@
  *   messages.c  steps and model of velo.h
  *   queues.c    steps and model of mq.h
  *   memory.c    steps and model of rma.h
+ *   edges.c     what happens to processes beside their calls
  *
  * A **generation** is a port from its opening to its end; generations of one id follow each other,
  * and whatever is sent, granted or answered belongs to one of them. The models know of each
@@ -21,7 +22,7 @@
 #include "test.h"
 
 enum { PROCESSES = 5, WITHOUT_MAX = 8, STOPPED_MAX = 2 };
-enum family { MESSAGES = 1, QUEUES = 2, MEMORY = 4, ALL = 7 };
+enum family { MESSAGES = 1, QUEUES = 2, MEMORY = 4, EDGES = 8, ALL = 15 };
 enum generation_state { LIVES, CLOSED, DIED };
 
 struct options {
@@ -38,6 +39,7 @@ struct options {
 };
 
 struct conn;
+struct item;
 struct sent;
 struct recv;
 struct mem;
@@ -49,7 +51,13 @@ struct generation {
     uint32_t word; /* As velo_port_generation() gives it. */
     uint32_t vpid;
     enum generation_state state;
-    bool is_unclear; /* It died while it was closed: peers may call it either. */
+    bool is_unclear;        /* It died while it was closed: peers may call it either. */
+    bool is_hidden;         /* Its file has been removed. */
+    bool is_armed;          /* edges.c: it sleeps on its descriptor, */
+    bool is_due;            /* which must be readable, since there is a reason. */
+    bool is_interrupted;    /* edges.c: its next wait must end. */
+    bool is_blurred;        /* messages.c: nobody knows which connection is deferred. */
+    uint64_t replaced_step; /* When its id was opened again after it died; 0: it was not. */
     struct shape shape;
     struct process *process;
     uint64_t opened_step;
@@ -86,6 +94,8 @@ struct process {
     uint32_t number;
     pid_t pid;    /* 0: there is none. */
     bool is_busy; /* Stopped in the middle of a call. */
+    bool has_few_files;
+    unsigned closed_files; /* Standard files that it does without. */
     int fd;
     struct desk *desk;
     char *arena;
@@ -105,9 +115,13 @@ struct run {
     struct generation *by_vpid[VPIDS]; /* It has the id now. */
     struct process processes[PROCESSES];
     struct sundial *sundial;
-    bool is_quiet;    /* Nobody dies now. */
-    uint32_t stopped; /* Processes that stand in the middle of a call. */
-    uint64_t digest;  /* Of everything that happened. */
+    bool is_quiet;  /* Nobody dies now. */
+    bool is_calm;   /* No generation ends. */
+    bool has_edges; /* What edges.c has happens, */
+    bool is_plain;  /* and there are neither queues nor units, which would need more room. */
+    uint32_t signal_percent; /* Of calls. */
+    uint32_t stopped;        /* Processes that stand in the middle of a call. */
+    uint64_t digest;         /* Of everything that happened. */
     uint64_t deaths, messages, receives, operations;
     char shm_dir[64];
 };
@@ -188,7 +202,7 @@ struct action {
     uint32_t weight;
 };
 /* The last has no name. */
-extern const struct action message_actions[], queue_actions[], memory_actions[];
+extern const struct action message_actions[], queue_actions[], memory_actions[], edge_actions[];
 
 void memory_begin(void);
 /* A seat's port has ended, its process too or not. */
@@ -215,7 +229,44 @@ void memory_drained(struct seat *seat);
 bool queues_progress(struct seat *seat, uint32_t rounds);
 bool memory_progress(struct seat *seat, uint32_t rounds);
 
+/* Is there a message for it that it must be told of? */
+bool messages_due(const struct generation *generation);
+/* Give a handler a message to send on this connection; NULL: there is no buffer. Then what became
+ * of it. */
+struct item *messages_prepare(struct seat *seat, struct conn *conn, struct command *command);
+void messages_by_handler(const struct seat *seat, struct conn *conn, struct item *item, int status,
+                         void *buf);
+
+/* ---- edges.c --------------------------------------------------------------------------------- */
+
+void edges_begin(void);
+/* There is a reason for it to wake. */
+void edges_rings(struct generation *generation);
+/* It receives: it sleeps no more. */
+void edges_awake(struct generation *generation);
+/* A wait of the seat's port was interrupted, or ran out of time. */
+void edges_interrupted(struct seat *seat);
+void edges_waited(const struct seat *seat);
+/* May the process fail so, for want of descriptors or room? */
+bool edges_excuse(const struct seat *seat, int status);
+/* A signal may come in this command: the connection on which its handler sends, if it does. */
+struct conn *edges_draw_signal(struct seat *seat, struct command *command, struct item **item);
+void edges_signalled(struct seat *seat, const struct command *command, struct conn *conn,
+                     struct item *item);
+/* All that sleep look at their descriptors. */
+void edges_finish(void);
+/* Room and descriptors come back: all, or now and then. */
+void edges_relief(void);
+void edges_tick(void);
+/* A process without ports: it has no descriptor that it had not at first. */
+void edges_count_descriptors(struct process *process);
+void edges_end_children(void);
+void edges_ended(const struct generation *generation);
+
 /* ---- run.c ----------------------------------------------------------------------------------- */
+
+/* The port's process is killed, and another one opens its id at once. */
+void replace_port(struct seat *seat);
 
 /* The hook point, of the next so many, at which a process is to be killed in its call; 0, mostly:
  * it is not. */

@@ -199,7 +199,9 @@ void generation_end(struct seat *seat, enum generation_state how)
         return;
     generation->state = how;
     generation->ended_step = run.step;
-    run.by_vpid[generation->vpid] = NULL;
+    if (run.by_vpid[generation->vpid] == generation)
+        run.by_vpid[generation->vpid] = NULL;
+    edges_ended(generation);
     messages_ended(seat);
     queues_ended(seat);
     memory_ended(seat);
@@ -239,7 +241,7 @@ static int bury(struct process *process)
         ;
     close(process->fd);
     process->pid = 0;
-    process->is_busy = false;
+    process->is_busy = process->has_few_files = false;
     for (uint32_t i = 0; i < SEATS; i++)
         generation_end(&process->seats[i], DIED);
     for (uint32_t i = 0; i < BLOCKS; i++)
@@ -256,6 +258,7 @@ void process_start(struct process *process)
         perror("velo-system: socketpair");
         exit(2);
     }
+    process->closed_files = run.has_edges && chance(50) ? below(8) : 0;
     fflush(NULL);
     process->pid = fork();
     if (process->pid == 0) {
@@ -267,7 +270,7 @@ void process_start(struct process *process)
         for (uint32_t i = 0; i < PROCESSES; i++)
             if (i != process->number)
                 munmap(run.processes[i].arena, ARENA_BYTES);
-        worker_run(fds[1], process->desk, run.sundial);
+        worker_run(fds[1], process->desk, run.sundial, process->closed_files);
     }
     close(fds[1]);
     process->fd = fds[0];
@@ -367,6 +370,8 @@ bool tell(struct seat *seat, struct command *command)
 
     command->seat = seat->index;
     command->stop_at = draw_stop(seat, command);
+    struct item *item = NULL;
+    struct conn *conn = edges_draw_signal(seat, command, &item);
     process->desk->command = *command;
     if (write(process->fd, "", 1) != 1 || !await(process, generation)) {
         check_death(process, generation, process->desk->command.die_at);
@@ -376,6 +381,10 @@ bool tell(struct seat *seat, struct command *command)
     if (reply->hung)
         fail_run(generation, NULL, "process %u hangs: the call of this step sleeps without end",
                  process->number);
+    if (reply->standard_file >= 0)
+        fail_run(generation, NULL, "process %u had closed descriptor %d, and the library opened it",
+                 process->number, reply->standard_file);
+    edges_signalled(seat, command, conn, item);
     digest((uint64_t)reply->status << 32 ^ command->act);
     digest(reply->events_len);
     take_events(seat);
@@ -397,7 +406,8 @@ void stage_open(void)
                     (struct seat){.process = &run.processes[i], .index = seat};
         }
     }
-    *run.sundial = (struct sundial){.now_ns = INT64_C(1000000000000), .random = run.seed};
+    *run.sundial =
+        (struct sundial){.now_ns = INT64_C(1000000000000), .random = run.seed, .is_full = false};
     memset(blocks, 0, sizeof blocks);
     (void)snprintf(run.shm_dir, sizeof run.shm_dir, "/dev/shm/velo-system-XXXXXX");
     if (mkdtemp(run.shm_dir) == NULL) {
@@ -428,6 +438,7 @@ static size_t remove_files(bool complain)
 
 void stage_close(void)
 {
+    edges_end_children();
     for (uint32_t i = 0; i < PROCESSES; i++)
         if (run.processes[i].pid != 0)
             process_kill(&run.processes[i]);
@@ -439,6 +450,7 @@ void stage_close(void)
 
 void stage_abandon(void)
 {
+    edges_end_children();
     for (uint32_t i = 0; i < PROCESSES; i++)
         if (run.processes[i].pid != 0)
             kill(run.processes[i].pid, SIGKILL);

@@ -118,14 +118,8 @@ static void show_story(uint32_t about)
 
 void fail_run(const struct generation *one, const struct generation *other, const char *format, ...)
 {
-    static const char *const only[] = {"",
-                                       " --only messages",
-                                       " --only queues",
-                                       " --only messages --only queues",
-                                       " --only memory",
-                                       " --only messages --only memory",
-                                       " --only queues --only memory",
-                                       ""};
+    static const char *const only[] = {" --only messages", " --only queues", " --only memory",
+                                       " --only edges"};
     const struct options *options = run.options;
     uint32_t about = bit_of(one) | bit_of(other);
     va_list args;
@@ -138,8 +132,11 @@ void fail_run(const struct generation *one, const struct generation *other, cons
     va_end(args);
     fputc('\n', stderr);
     show_story(about ? about : UINT32_MAX);
-    fprintf(stderr, "\nAgain: velo-system --seed %llu --steps %u%s%s", (unsigned long long)run.seed,
-            options->steps, only[options->families], options->is_calm ? " --calm" : "");
+    fprintf(stderr, "\nAgain: velo-system --seed %llu --steps %u%s", (unsigned long long)run.seed,
+            options->steps, options->is_calm ? " --calm" : "");
+    for (uint32_t i = 0; i < ARRAY_LEN(only) && options->families != ALL; i++)
+        if (options->families & 1u << i)
+            fputs(only[i], stderr);
     for (uint32_t i = 0; i < options->without_len; i++)
         fprintf(stderr, " --without %s", options->without[i]);
     fputc('\n', stderr);

@@ -5,6 +5,8 @@
  */
 #include "worker.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +61,7 @@ static void answer(void)
     struct reply *reply = &desk->reply;
 
     reply->visits = clock_visits();
+    reply->standard_file = surroundings_standard_file();
     (void)snprintf(reply->error, sizeof reply->error, "%s", velo_last_error());
     if (write(conductor, "", 1) != 1)
         _exit(1);
@@ -80,6 +83,21 @@ static void hung(void)
     desk->reply.hung = true;
     answer();
     _exit(0);
+}
+
+static void on_signal(int number)
+{
+    const struct command *command = &desk->command;
+
+    (void)number;
+    desk->reply.signals++;
+    if (command->signal.act == SIGNAL_INTERRUPT) {
+        velo_port_interrupt(seats[command->seat].port);
+    } else if (command->signal.act == SIGNAL_SEND && desk->reply.signals == 1) {
+        desk->reply.signal_status =
+            velo_try_send(seats[command->signal.seat].conns[command->signal.handle],
+                          command->signal.buf, command->signal.len_bytes, command->signal.tag);
+    }
 }
 
 /* ---- ports ----------------------------------------------------------------------------------- */
@@ -187,6 +205,96 @@ static int recv_copy(struct seat *seat, const struct command *command)
 
     describe(&msg);
     return status;
+}
+
+/* As a loop does that sleeps on the descriptor. */
+static int arm(struct seat *seat)
+{
+    int fd = -1;
+    int status = velo_port_fd(seat->port, &fd);
+
+    return status == VELO_OK ? velo_port_arm(seat->port) : status;
+}
+
+static int look(struct seat *seat)
+{
+    struct pollfd file = {.fd = -1, .events = POLLIN};
+    int status = velo_port_fd(seat->port, &file.fd);
+
+    return status == VELO_OK && poll(&file, 1, 0) == 0 ? VELO_AGAIN : status;
+}
+
+/* All that the parent has open; none of these calls does anything here. */
+static int64_t close_all(void)
+{
+    int64_t wrong = 0;
+
+    for (struct seat *seat = seats; seat < seats + SEATS; seat++) {
+        for (uint32_t i = 0; i < CONNS; i++)
+            wrong += velo_disconnect(seat->conns[i]) != VELO_OK;
+        for (uint32_t i = 0; i < VPIDS; i++)
+            wrong += velo_mq_disconnect(seat->mq_peers[i]) != VELO_OK;
+        for (uint32_t i = 0; i < RMA_PEERS; i++)
+            wrong += velo_rma_disconnect(seat->rma_peers[i]) != VELO_OK;
+        for (uint32_t i = 0; i < MEMS; i++)
+            wrong += velo_rma_mem_deregister(seat->mems[i], 0) != VELO_OK;
+        wrong += velo_mq_close(seat->mq) != VELO_OK;
+        wrong += velo_rma_close(seat->rma) != VELO_OK;
+        wrong += velo_port_close(seat->port) != VELO_OK;
+    }
+    return wrong;
+}
+
+/* Calls that tell a child that these are its parent's. */
+static int64_t use_all(void)
+{
+    int64_t wrong = 0;
+
+    for (struct seat *seat = seats; seat < seats + SEATS; seat++) {
+        struct velo_conn *conn;
+        struct velo_rma_peer *rma_peer;
+        struct velo_mq_peer *mq_peer;
+        int fd;
+        if (seat->port == NULL)
+            continue;
+        wrong += velo_connect(seat->port, VELO_ID(0, 0), &conn, 0) != VELO_ERR_STATE;
+        wrong += velo_port_fd(seat->port, &fd) != VELO_ERR_STATE;
+        if (seat->rma != NULL)
+            wrong += velo_rma_connect(seat->rma, VELO_ID(0, 0), &rma_peer, 0) != VELO_ERR_STATE;
+        if (seat->mq != NULL)
+            wrong += velo_mq_connect(seat->mq, VELO_ID(0, 0), &mq_peer, 0) != VELO_ERR_STATE;
+    }
+    return wrong;
+}
+
+static int64_t child_body(enum child_act act)
+{
+    return act == CHILD_CLOSES ? close_all() : act == CHILD_USES ? use_all() : 0;
+}
+
+static int do_edges(struct seat *seat, const struct command *command)
+{
+    switch (command->act) {
+    case ACT_ARM:
+        return arm(seat);
+    case ACT_LOOK:
+        return look(seat);
+    case ACT_INTERRUPT:
+        velo_port_interrupt(seat->port);
+        return VELO_OK;
+    case ACT_DESCRIPTORS_END:
+        descriptors_end(command->count);
+        return VELO_OK;
+    case ACT_DESCRIPTORS_COME:
+        descriptors_come();
+        return VELO_OK;
+    case ACT_DESCRIPTORS_COUNT:
+        desk->reply.child = descriptors_count();
+        return VELO_OK;
+    default:
+        desk->reply.child = fork_child((enum child_act)command->count, conductor, child_body);
+        return VELO_OK;
+    }
 }
 
 static int do_messages(struct seat *seat, const struct command *command)
@@ -389,20 +497,25 @@ static int obey(const struct command *command)
 
     if (command->act < ACT_CONNECT)
         return do_port(seat, command);
-    if (command->act < ACT_MQ_CONNECT)
+    if (command->act < ACT_ARM)
         return do_messages(seat, command);
+    if (command->act < ACT_MQ_CONNECT)
+        return do_edges(seat, command);
     if (command->act < ACT_RMA_CONNECT)
         return do_mq(seat, command);
     return do_rma(seat, command);
 }
 
-void worker_run(int fd, struct desk *my_desk, struct sundial *sundial)
+void worker_run(int fd, struct desk *my_desk, struct sundial *sundial, unsigned closed_files)
 {
+    struct sigaction action = {.sa_handler = on_signal};
     char byte;
 
     desk = my_desk;
     conductor = fd;
     clock_use(sundial, hung, stopped);
+    (void)sigaction(SIGUSR1, &action, NULL);
+    surroundings_begin(closed_files);
     while (read(conductor, &byte, 1) == 1) {
         struct command command = desk->command;
 
@@ -410,7 +523,9 @@ void worker_run(int fd, struct desk *my_desk, struct sundial *sundial)
         desk->reply.stopped = false;
         desk->reply.hung = false;
         desk->reply.events_len = 0;
-        clock_start(command.die_at, command.stop_at);
+        desk->reply.signals = 0;
+        desk->reply.signal_status = VELO_OK;
+        clock_start(command.die_at, command.stop_at, command.signal.at, command.signal.times);
         desk->reply.status = obey(&command);
         answer();
     }
