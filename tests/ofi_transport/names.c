@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a port finds its peers: by names that are handed over, and by a map. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,4 +163,84 @@ TEST(a_line_of_hosts_that_makes_no_sense_is_named)
         CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_ARG, "[hosts]");
         CHECK_EQ(unlink(path), 0);
     }
+}
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+enum { FILES_MAX = 64 };
+
+/* Numbers at which the process listens by TCP. */
+static int listening(in_port_t numbers[FILES_MAX])
+{
+    int count = 0;
+
+    for (int fd = 3; fd < 4 * FILES_MAX && count < FILES_MAX; fd++) {
+        struct sockaddr_in own;
+        socklen_t len = sizeof own, on_bytes = sizeof(int);
+        int on = 0;
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &on_bytes) == 0 && on &&
+            getsockname(fd, (struct sockaddr *)&own, &len) == 0 && own.sin_family == AF_INET)
+            numbers[count++] = own.sin_port;
+    }
+    return count;
+}
+
+static int bound(int type, const char *address, in_port_t number)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = number};
+    int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(inet_pton(AF_INET, address, &own.sin_addr), 1);
+    if (bind(fd, (const struct sockaddr *)&own, sizeof own) == 0)
+        return fd;
+    (void)close(fd); /* libfabric listens at all addresses. */
+    return -1;
+}
+
+struct sockets {
+    int fds[2 * FILES_MAX];
+    int len;
+};
+
+static void look_for_them(void *arg)
+{
+    const struct sockets *sockets = arg;
+    in_port_t numbers[FILES_MAX];
+
+    for (int i = 0; i < sockets->len; i++)
+        CHECK(fcntl(sockets->fds[i], F_GETFD) >= 0);
+    CHECK_EQ(listening(numbers), 0);
+}
+
+TEST(a_child_keeps_sockets_of_the_program_that_have_the_endpoint_s_number)
+{
+    struct velo_port *port = port_open(0), *peer;
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct sockets sockets = {.len = 0};
+    in_port_t numbers[FILES_MAX];
+
+    attr.node = 1;
+    attr.vpid = 0;
+    CHECK_OK(velo_port_open(&attr, &peer));
+    struct velo_conn *conn = port_connect(peer, VELO_ID(0, 0));
+    message_send(conn, 40, 0);
+    message_expect(port, 40, 0, VELO_ID(1, 0));
+    int count = listening(numbers);
+    CHECK(count > 0);
+    for (int i = 0; i < count; i++) {
+        int datagrams = bound(SOCK_DGRAM, "127.0.0.1", numbers[i]);
+        int elsewhere = bound(SOCK_STREAM, "127.0.0.77", numbers[i]);
+        CHECK(datagrams >= 0);
+        sockets.fds[sockets.len++] = datagrams;
+        if (elsewhere >= 0)
+            sockets.fds[sockets.len++] = elsewhere;
+    }
+    child_join(child_start(look_for_them, &sockets));
+    message_send(conn, 40, 1);
+    message_expect(port, 40, 1, VELO_ID(1, 0));
+    for (int i = 0; i < sockets.len; i++)
+        CHECK_EQ(close(sockets.fds[i]), 0);
+    CHECK_OK(velo_port_close(peer));
+    CHECK_OK(velo_port_close(port));
 }

@@ -109,48 +109,117 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* The number in the address of an internet socket; 0: it is none. */
-static in_port_t port_of(const void *address)
+/* The address and the number in the address of an internet socket. */
+struct inet {
+    char ip[sizeof(struct in6_addr)];
+    sa_family_t family; /* 0: it is none. */
+    in_port_t number;
+};
+
+static struct inet inet_of(const void *address)
 {
+    static const size_t ip4_bytes = sizeof(struct in_addr), ip6_bytes = sizeof(struct in6_addr);
+    struct inet inet = {.family = 0};
     struct sockaddr_storage any; /* A name has no alignment. */
     memcpy(&any, address, sizeof any);
-    if (any.ss_family == AF_INET)
-        return ((const struct sockaddr_in *)&any)->sin_port;
-    return any.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&any)->sin6_port : 0;
+    if (any.ss_family == AF_INET) {
+        memcpy(inet.ip, &((const struct sockaddr_in *)&any)->sin_addr, ip4_bytes);
+        inet.number = ((const struct sockaddr_in *)&any)->sin_port;
+    } else if (any.ss_family == AF_INET6) {
+        memcpy(inet.ip, &((const struct sockaddr_in6 *)&any)->sin6_addr, ip6_bytes);
+        inet.number = ((const struct sockaddr_in6 *)&any)->sin6_port;
+    }
+    inet.family = inet.number ? any.ss_family : 0;
+    return inet;
+}
+
+static bool inet_is_any(const struct inet *inet)
+{
+    static const char any[sizeof inet->ip];
+    return memcmp(inet->ip, any, sizeof any) == 0;
+}
+
+/* An address that stands for all of the machine's is the same as each. */
+static bool inet_is_same(const struct inet *one, const struct inet *other)
+{
+    return one->family != 0 && one->family == other->family && one->number == other->number &&
+           (inet_is_any(one) || inet_is_any(other) ||
+            memcmp(one->ip, other->ip, sizeof one->ip) == 0);
 }
 
 _Static_assert(WIRE_NAME_BYTES <= PLACE_BYTES_MAX, "it is kept");
-_Static_assert(sizeof(struct sockaddr_storage) <= WIRE_NAME_BYTES, "port_of() reads no further");
+_Static_assert(sizeof(struct sockaddr_storage) <= WIRE_NAME_BYTES, "inet_of() reads no further");
+
+/* Where a socket of the endpoint's kind is bound, and where it leads. False: it is none. */
+static bool inet_of_socket(const struct endpoint *endpoint, int fd, struct inet *own,
+                           struct inet *other)
+{
+    const char *provider = endpoint->fabric.info->fabric_attr->prov_name;
+    int type = 0, wanted = strncmp(provider, "udp", 3) == 0 ? SOCK_DGRAM : SOCK_STREAM;
+    struct sockaddr_storage address = {0};
+    socklen_t type_bytes = sizeof type, len = sizeof address;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_bytes) != 0 || type != wanted ||
+        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        return false;
+    *own = inet_of(&address);
+    len = sizeof address;
+    *other = getpeername(fd, (struct sockaddr *)&address, &len) == 0 ? inet_of(&address)
+                                                                     : (struct inet){.family = 0};
+    return own->family != 0;
+}
 
 /* Does a socket lead from this endpoint, or to a peer of it? No other socket of the process does.
  */
-static bool is_of(const struct endpoint *endpoint, int fd)
+static bool is_of(const struct endpoint *endpoint, const struct inet *listens, int fd)
 {
-    struct sockaddr_storage own = {0}, peer = {0};
-    socklen_t len = sizeof own;
-    if (getsockname(fd, (struct sockaddr *)&own, &len) != 0 || port_of(&own) == 0)
+    struct inet own, other;
+    if (!inet_of_socket(endpoint, fd, &own, &other))
         return false;
-    if (port_of(&own) == port_of(endpoint->fabric.name))
+    if (inet_is_same(&own, listens))
         return true;
-    len = sizeof peer;
-    if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
-        return false;
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
         char address[WIRE_NAME_BYTES] = {0};
         size_t name_bytes = sizeof address;
         const struct conn *conn = endpoint->conns[i];
-        if (conn && !conn->is_self &&
-            fi_av_lookup(endpoint->fabric.av, conn->address, address, &name_bytes) == 0 &&
-            port_of(address) == port_of(&peer))
+        if (!conn || conn->is_self ||
+            fi_av_lookup(endpoint->fabric.av, conn->address, address, &name_bytes) != 0)
+            continue;
+        struct inet peer = inet_of(address);
+        if (inet_is_same(&other, &peer))
             return true;
     }
     return false;
+}
+
+/* The next descriptor of a folder of them; -1: there is none. */
+static int next_file(DIR *dir, int folder)
+{
+    for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        int fd = atoi(entry->d_name); // NOLINT: the names are numbers, but for "." and ".."
+        if (fd > FD_STANDARD_MAX && fd != folder)
+            return fd;
+    }
+    return -1;
+}
+
+/* Where the endpoint listens. Its name has one address of this machine; if it listens at all of
+ * them, those that it accepted may have another one. */
+static struct inet find_listener(const struct endpoint *endpoint, DIR *dir, int folder)
+{
+    struct inet name = inet_of(endpoint->fabric.name), own, other;
+    for (int fd = next_file(dir, folder); fd >= 0; fd = next_file(dir, folder))
+        if (inet_of_socket(endpoint, fd, &own, &other) && other.family == 0 &&
+            inet_is_same(&own, &name) && inet_is_any(&own))
+            return own;
+    return name;
 }
 
 void names_forget_sockets(const struct endpoint_base *base)
 {
     const struct endpoint *endpoint = (const struct endpoint *)base;
     uint32_t format = endpoint->fabric.info->addr_format;
+    if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6)
+        return;
     int folder =
         fd_above_standard(open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
@@ -159,12 +228,10 @@ void names_forget_sockets(const struct endpoint_base *base)
             close(folder);
         return;
     }
-    bool is_internet =
-        format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
-    for (const struct dirent *entry = readdir(dir); entry && is_internet; entry = readdir(dir)) {
-        int fd = atoi(entry->d_name); // NOLINT: the names are numbers, but for "." and ".."
-        if (fd > 2 && fd != folder && is_of(endpoint, fd))
+    struct inet listens = find_listener(endpoint, dir, folder);
+    rewinddir(dir);
+    for (int fd = next_file(dir, folder); fd >= 0; fd = next_file(dir, folder))
+        if (is_of(endpoint, &listens, fd))
             close(fd);
-    }
     closedir(dir);
 }
