@@ -396,13 +396,16 @@ static bool is_over(const struct conn *conn, int status)
 static void departed(const struct seat *seat, int status)
 {
     const struct reply *reply = reply_of(seat);
+    struct conn *found = NULL;
 
-    for (struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next) {
+    /* Of two connections of a dead sender, one may have left before: dead is said of the other. */
+    for (struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
         if (conn->from->vpid == reply->source && conn->from->word == reply->generation &&
-            is_over(conn, status)) {
-            conn->is_told = true;
-            return;
-        }
+            is_over(conn, status) && (found == NULL || (found->has_left && !conn->has_left)))
+            found = conn;
+    if (found != NULL) {
+        found->is_told = true;
+        return;
     }
     /* One that was killed while it connected had a connection that we do not know. */
     for (const struct generation *generation = run.generations; generation != NULL;
