@@ -275,10 +275,13 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
     struct ring_rx *rx;
     if (!fall_asleep(port, port->net->sleeps, &rx))
         return rx;
-    if (sleep_for_message(port, slice_ns))
-        order_set_flag(port->interrupt, 1);
+    bool handler_ran = sleep_for_message(port, slice_ns);
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
-    return next_message(port);
+    rx = next_message(port);
+    /* It ends this wait, not the next one, where something has come as well. */
+    if (handler_ran && !rx && !port->departed)
+        order_set_flag(port->interrupt, 1);
+    return rx;
 }
 
 static void reap_now_and_then(struct velo_port *port, int64_t now_ns)
