@@ -607,8 +607,16 @@ static inline bool order_either_flag(const uint32_t *flags)
     return __atomic_load_n((const both_flags *)flags, __ATOMIC_RELAXED) != 0;
 }
 
-/** Debug builds: is this the only call on an object? Relaxed: it only counts, and orders nothing.
+/** Is there anything in a list that handlers of this thread put things into? Relaxed: the processor
+ *  keeps the order within a thread, and order_take() and order_claim_entry() that of the compiler.
  */
+static inline uint64_t order_listed(const uint64_t *list)
+{
+    return __atomic_load_n(list, __ATOMIC_RELAXED);
+}
+
+/** Is this the only call on an object (debug builds), or in the network of a thread and its
+ *  handlers? Relaxed: it only counts, and orders nothing. */
 static inline bool order_use_alone(uint32_t *in_use)
 {
     return __atomic_exchange_n(in_use, 1, __ATOMIC_RELAXED) == 0;

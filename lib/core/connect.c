@@ -5,8 +5,10 @@
 #include "../base/cancel.h"
 #include "../base/error.h"
 #include "../base/fork.h"
+#include "../base/handlers.h"
 #include "../shm/wait.h"
 #include "entry.h"
+#include "inside.h"
 #include "port.h"
 
 #define CONNECT_NAP_NS 1000000
@@ -127,6 +129,31 @@ static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeou
     return status;
 }
 
+static int connect_over_net(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
+{
+    if (!inside_enter(conn->port))
+        return inside_refuse();
+    int status = conn->port->net->connect(conn, peer, timeout_ns);
+    inside_leave(conn->port);
+    return status;
+}
+
+static struct velo_conn *conn_new(void)
+{
+    HANDLERS_LATER();
+    struct velo_conn *conn =
+        aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    if (conn)
+        memset(conn, 0, sizeof *conn);
+    return conn;
+}
+
+static void conn_free(struct velo_conn *conn)
+{
+    HANDLERS_LATER();
+    free(conn);
+}
+
 /* Wait `timeout_ns` for the peer, and `table_ns` for its table. */
 static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, int64_t table_ns,
                       uint64_t order, struct velo_conn **out)
@@ -140,17 +167,15 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     *out = NULL;
     if (!fork_is_ours(port->process))
         return fork_refuse("port");
-    struct velo_conn *conn =
-        aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    struct velo_conn *conn = conn_new();
     if (!conn)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    memset(conn, 0, sizeof *conn);
     conn->port = port;
     conn->order = order;
-    int status = port_net_reaches(port, peer) ? port->net->connect(conn, peer, timeout_ns)
+    int status = port_net_reaches(port, peer) ? connect_over_net(conn, peer, timeout_ns)
                                               : connect_shared(conn, peer, timeout_ns, table_ns);
     if (status) {
-        free(conn);
+        conn_free(conn);
         return status;
     }
     pthread_mutex_lock(&port->conns_lock);
@@ -223,16 +248,20 @@ int velo_disconnect(struct velo_conn *conn)
     if (!conn || !fork_is_ours(conn->port->process))
         return VELO_OK;
     GUARD_UNUSED(conn, "connection");
+    if (conn->carry && !inside_enter(conn->port))
+        return inside_refuse();
     unlist(conn);
     order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
     if (conn->carry)
         conn->port->net->disconnect(conn);
     else
         entry_unclaim(conn->segment, conn->index, ENTRY_ENDED);
+    if (conn->carry)
+        inside_leave(conn->port);
     if (conn->tx.shared != seg_ring(conn->segment, conn->index))
         free(conn->tx.shared);
     seg_put(conn->segment);
-    free(conn);
+    conn_free(conn);
     return VELO_OK;
 }
 

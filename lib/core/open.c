@@ -11,6 +11,7 @@
 #include "../shm/domain.h"
 #include "../shm/wait.h"
 #include "descriptor.h"
+#include "inside.h"
 #include "no_net.h"
 #include "port.h"
 #include "senders.h"
@@ -194,11 +195,16 @@ int velo_port_close(struct velo_port *port)
     GUARD_UNUSED(port, "port");
     while (port->conns)
         (void)velo_disconnect(port->conns);
+    bool uses_net = port->has_net;
+    if (uses_net && !inside_enter(port))
+        return inside_refuse();
     port->net->leave(port);
     /* First: whoever takes a dead port's segment away takes its doorbell, too. */
     doorbell_hide(&port->doorbell, port->segment);
     seg_retire(port->segment);
     port->net->close(port);
+    if (uses_net)
+        inside_leave(port);
     descriptor_close(port);
     rx_close(port);
     seg_put(port->segment);

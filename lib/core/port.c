@@ -8,6 +8,7 @@
 #include "../base/fork.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
+#include "inside.h"
 
 void port_interrupts_unit(struct velo_port *port, struct velo_port *unit)
 {
@@ -46,8 +47,12 @@ cold_path bool port_net_progress(struct velo_port *port)
 {
     if (!fork_is_ours(port->process))
         return false;
+    if (!inside_enter(port))
+        return false;
     CANCEL_LATER();
-    return port->net->progress(port);
+    bool any = port->net->progress(port);
+    inside_leave(port);
+    return any;
 }
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }

@@ -168,6 +168,8 @@ struct velo_conn {
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;
+    struct velo_conn *put_off_next; /* See inside.h. */
+    uint32_t is_put_off;
 };
 
 /** Is it known that the peer has left? A look at memory alone: it finds no death that nobody has

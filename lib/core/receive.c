@@ -6,6 +6,7 @@
 #include "../base/cancel.h"
 #include "../base/fork.h"
 #include "../shm/wait.h"
+#include "inside.h"
 #include "senders.h"
 #include "spin.h"
 
@@ -120,9 +121,10 @@ hot_inline struct ring_rx *next_message(struct velo_port *port)
 /* A busy ring must starve neither those that ring nor those that come over a network. */
 static __attribute__((noinline)) void look_around(struct velo_port *port, const struct ring_rx *rx)
 {
-    if (port->has_net) {
+    if (port->has_net && inside_enter(port)) {
         CANCEL_LATER();
         port->net->ring_paused(port, rx);
+        inside_leave(port);
     }
     rx_take_bells(port);
 }
@@ -248,8 +250,12 @@ static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
 {
     if (likely(!port->has_net))
         return wait_sleep(&port->shared->summary, 0, slice_ns);
+    if (!inside_enter(port))
+        return true; /* It is this handler. */
     CANCEL_LATER();
-    return port->net->sleep(port, slice_ns);
+    bool is_interrupted = port->net->sleep(port, slice_ns);
+    inside_leave(port);
+    return is_interrupted;
 }
 
 /* Look at everything once more, and say how to wake this port. What comes after the look changes
@@ -310,6 +316,15 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
     return rx;
 }
 
+static bool arm_net(struct velo_port *port)
+{
+    if (!inside_enter(port))
+        return false;
+    bool is_armed = port->net->arm(port);
+    inside_leave(port);
+    return is_armed;
+}
+
 /* As sleep_once(), but the caller sleeps. A sender that rings, or the network, wakes it. */
 int velo_port_arm(struct velo_port *port)
 {
@@ -330,7 +345,7 @@ int velo_port_arm(struct velo_port *port)
         return !rx && !port->departed && order_take_flag(port->interrupt) ? VELO_ERR_INTERRUPTED
                                                                           : VELO_AGAIN;
     /* A bit that was set before `sleeping` was seen rings nobody. */
-    if (order_recheck_summary(&port->shared->summary) == 0 && port->net->arm(port))
+    if (order_recheck_summary(&port->shared->summary) == 0 && arm_net(port))
         return VELO_OK;
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return VELO_AGAIN;

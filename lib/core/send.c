@@ -12,6 +12,7 @@
 #include "../base/fork.h"
 #include "../shm/wait.h"
 #include "entry.h"
+#include "inside.h"
 #include "send.h"
 
 /* A blocking sender looks for room this often before it sleeps: some 20 us. */
@@ -65,8 +66,10 @@ int velo_conn_status(struct velo_conn *conn)
         return velo_fail(VELO_ERR_ARG, "conn is NULL");
     if (conn->gone)
         return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
-    if (conn->stands_in)
+    if (conn->stands_in && inside_enter(conn->port)) {
         conn->port->net->look(conn);
+        inside_leave(conn->port);
+    }
     (void)seg_check_owner(conn->segment);
     return look_at_peer(conn);
 }
@@ -82,7 +85,12 @@ static __attribute__((noinline)) int send_over_network(struct velo_conn *conn)
     if (!fork_is_ours(conn->port->process))
         return fork_refuse("port");
     CANCEL_LATER();
-    conn->carry(conn);
+    if (inside_enter(conn->port)) {
+        conn->carry(conn);
+        inside_leave(conn->port);
+    } else {
+        inside_put_off(conn);
+    }
     return look_after_send(conn);
 }
 
@@ -178,8 +186,12 @@ static bool nap_for_room(struct velo_conn *conn, uint64_t consumed, int64_t slic
     const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
     if (!conn->carry)
         return wait_sleep(word, (uint32_t)consumed, slice_ns);
+    if (!inside_enter(conn->port))
+        return true; /* It is this handler. */
     CANCEL_LATER();
-    return conn->port->net->sleep_for_room(conn, word, (uint32_t)consumed, slice_ns);
+    bool is_interrupted = conn->port->net->sleep_for_room(conn, word, (uint32_t)consumed, slice_ns);
+    inside_leave(conn->port);
+    return is_interrupted;
 }
 
 /* Sleep until the receiver returns credits, or for a slice of time. */

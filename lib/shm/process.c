@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../base/fd.h"
+#include "../base/handlers.h"
 #include "../base/order.h"
 #include "memory.h"
 
@@ -39,7 +40,8 @@ struct shared {
 #define BUSY UINT64_MAX
 
 static struct shared *shared;
-static uint64_t copy_id; /* The process that this copy has last seen. */
+static sigset_t handlers_before; /* Of the thread that has the lock; see ../base/handlers.h. */
+static uint64_t copy_id;         /* The process that this copy has last seen. */
 
 /* ---- which process --------------------------------------------------------------------------- */
 
@@ -127,14 +129,21 @@ bool process_lock(void)
     uint64_t id = make_id();
     pthread_once(&once, find_or_make_memory);
     set_up(id);
+    sigset_t before = handlers_later();
     pthread_mutex_lock(&shared->mutex);
+    handlers_before = before;
     bool is_new = !is_same(copy_id, id);
     if (is_new)
         copy_id = id;
     return is_new;
 }
 
-void process_unlock(void) { pthread_mutex_unlock(&shared->mutex); }
+void process_unlock(void)
+{
+    sigset_t before = handlers_before;
+    pthread_mutex_unlock(&shared->mutex);
+    handlers_as_before(&before);
+}
 
 /* ---- files ----------------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include "../base/compiler.h"
 #include "../base/error.h"
 #include "../base/fd.h"
+#include "../base/handlers.h"
 #include "../base/order.h"
 #include "doorbell.h"
 #include "lock.h"
@@ -143,6 +144,7 @@ static void sweep_once(const struct seg_domain *domain)
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
                uint32_t flags, struct segment **out)
 {
+    HANDLERS_LATER();
     int status = VELO_OK;
     struct segment *segment = segment_new(&status);
     if (!segment)
@@ -268,6 +270,7 @@ static int open_locked(const struct seg_domain *domain, struct segment *segment,
 
 int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out)
 {
+    HANDLERS_LATER();
     int status = VELO_OK;
     struct segment *segment = segment_new(&status);
     if (!segment)

@@ -273,3 +273,102 @@ TEST(a_handler_may_send_and_receive_on_a_port_of_its_own)
     CHECK_OK(velo_port_close(own));
     CHECK_OK(velo_port_close(port));
 }
+
+/* ---- handlers that interrupt a call on another port ------------------------------------------ */
+
+enum { HANDLED_MIN = 3000, SENDS_MAX = 64 };
+
+static struct {
+    struct velo_port *port; /* That only the handler uses. */
+    struct velo_conn *conn;
+    uint64_t sent;
+    uint32_t runs;
+    int status; /* The first that was not as it should be. */
+} by_handler;
+
+static void expect_in_handler(int status, int or_status)
+{
+    if (status != VELO_OK && status != or_status && by_handler.status == VELO_OK)
+        by_handler.status = status;
+}
+
+static void send_by_handler(int number)
+{
+    (void)number;
+    by_handler.runs++;
+    int status = velo_try_send(by_handler.conn, &by_handler.sent, sizeof by_handler.sent, 0);
+    expect_in_handler(status, VELO_AGAIN);
+    by_handler.sent += status == VELO_OK;
+    expect_in_handler(velo_try_recv(by_handler.port, NULL, 0, NULL), VELO_AGAIN);
+}
+
+static void connect_by_handler(int number)
+{
+    struct velo_conn *conn = NULL;
+
+    send_by_handler(number);
+    int status = velo_connect(by_handler.port, VELO_ID(0, 0), &conn, 0);
+    /* The table of the peer is full until it looks at what has left. */
+    expect_in_handler(status, VELO_ERR_FULL);
+    expect_in_handler(velo_disconnect(conn), VELO_OK);
+}
+
+/* Calls of one port, while a handler makes the same of another. Both need what the process has
+ * once: its locks, and, over a network, that of what is held back. */
+static void use_beside_handler(void (*handler)(int), bool connects)
+{
+    struct velo_port *port = port_open(0), *sender = port_open(1);
+    struct velo_conn *conn = port_connect(sender, VELO_ID(0, 0));
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct itimerval timer = {.it_value = {.tv_usec = 100}, .it_interval = {.tv_usec = 100}};
+    uint64_t sent = 0, received[3] = {0};
+    bool is_over = false;
+
+    by_handler.port = port_open(2);
+    by_handler.conn = port_connect(by_handler.port, VELO_ID(0, 0));
+    by_handler.sent = by_handler.runs = 0;
+    by_handler.status = VELO_OK;
+    CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+    CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
+    for (int64_t end_ns = test_now_ns() + 6 * TEST_PATIENCE_NS;
+         !is_over || received[1] < sent || received[2] < by_handler.sent;) {
+        CHECK(test_now_ns() < end_ns);
+        struct velo_msg msg;
+        uint64_t number;
+        /* Mostly sends: what is sent is held back for a moment, by a list of all ports. */
+        for (int i = 0; !is_over && i < SENDS_MAX; i++)
+            sent += velo_try_send(conn, &sent, sizeof sent, 0) == VELO_OK;
+        struct velo_conn *other = NULL;
+        if (!is_over && connects && velo_connect(sender, VELO_ID(0, 0), &other, 0) == VELO_OK)
+            CHECK_OK(velo_disconnect(other));
+        while (velo_try_recv(port, &number, sizeof number, &msg) == VELO_OK) {
+            CHECK(msg.source == 1 || msg.source == 2);
+            CHECK_EQ(number, received[msg.source]);
+            received[msg.source]++;
+        }
+        if (!is_over && by_handler.runs >= HANDLED_MIN) {
+            is_over = true;
+            alarm_off();
+        }
+    }
+    CHECK_OK(by_handler.status);
+    CHECK(received[2] > 0);
+    CHECK_OK(velo_port_close(by_handler.port));
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_handler_sends_and_receives_while_its_thread_is_inside_a_call_for_another_port)
+{
+    native_only();
+    if (test_is_by_node())
+        test_skip("a node's host port takes each line as it is written");
+    use_beside_handler(send_by_handler, false);
+}
+
+TEST(a_handler_that_connects_finds_no_lock_of_its_own_thread)
+{
+    native_only();
+    test_needs_shared_memory();
+    use_beside_handler(connect_by_handler, true);
+}
