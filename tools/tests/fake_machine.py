@@ -50,7 +50,9 @@ def guest(words: list[str]) -> None:
     if log.name == "velo0.log":
         ports["out"].sendall(b"to out\n")
         ports["err"].sendall(b"to err\n")
-        if does != "hangs":
+        if does == "babbles":
+            ports["report"].sendall(os.environ["FAKE_WORDS"].encode() + b"\n")
+        elif does != "hangs":
             ports["report"].sendall(b"end 0\n" if does == "well" else b"end 7\n")
     if told.readline() == b"check\n":
         if does == "leaks":

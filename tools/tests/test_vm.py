@@ -180,7 +180,26 @@ def test_the_settings_are_an_archive_of_whole_sectors(house: Path) -> None:
     with tarfile.open(path) as archive:
         shares = archive.extractfile("shares")
         assert shares
-        assert shares.read().decode() == f"tree {house}/tree ro\nhere {house}/here rw\n"
+        assert shares.read().decode() == f"tree ro {house}/tree\nhere rw {house}/here\n"
+
+
+def test_a_comma_in_a_folder_ends_no_option(house: Path) -> None:
+    folder = house / "t" / "a,b c"
+    folder.mkdir()
+    first, second = made(folder, "--nodes", "2", "--", "x").guests
+    images = image.Images(*(house / name for name in ("k", "i", "root,4", "q")))
+    words = [
+        *first.command(images, {}, [folder / "one", folder / "two"]),
+        *second.command(images, {}, [folder / "one", folder / "two"]),
+    ]
+    values = [word for word in words if "a,b c" in word or "a,,b c" in word or "root,,4" in word]
+    # The log's name is no option's value, and that of the card is JSON.
+    whole = [value for value in values if value.startswith(("file:", "{"))]
+    split = [value for value in values if value not in whole]
+    assert len(whole) == 4
+    assert len(split) == 2 + 2 + 4 + 2  # images, settings, shares, network
+    assert all(",," in value for value in split)
+    assert not any(",," in value for value in whole)
 
 
 def test_a_debug_guest_has_its_own_driver_and_more_memory(house: Path) -> None:
@@ -317,6 +336,17 @@ def test_a_guest_that_fails_is_told_of(
     assert not left(house)
 
 
+@pytest.mark.parametrize("words", ["end x", "end", "end -1", "end 1234", "velo", "", "x" * 9000])
+def test_a_report_that_nobody_understands_is_told_of(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    monkeypatch.setenv("FAKE_GUEST", "babbles")
+    monkeypatch.setenv("FAKE_WORDS", words)
+    assert cli.main(["vm", "--timeout", "10", "--", "x"]) == 1
+    assert "velo0 reports what nobody understands" in capsys.readouterr().err
+    assert not left(house)
+
+
 def test_debug_guests_are_asked_for_faults_when_the_job_has_ended(
     house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -391,15 +421,38 @@ def stand_in(folder: str) -> None:
 
 
 def test_folders_of_killed_commands_are_removed(house: Path) -> None:
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    old = house / "t" / f"{session.FOLDER_PREFIX}{dead.pid}-x"
-    living = house / "t" / f"{session.FOLDER_PREFIX}{os.getpid()}-x"
-    for path in (old, living):
+    """Whose command lives is told by its lock: a process id may be one of another namespace."""
+    killed, young, living = (house / "t" / f"{session.FOLDER_PREFIX}{name}" for name in "kyl")
+    for path in (killed, young, living):
         path.mkdir()
+    for path in (killed, living):
+        os.utime(path, (1, 1))
+    holds = (
+        f"import fcntl, os, time; fcntl.flock(os.open({str(living)!r}, os.O_RDONLY), fcntl.LOCK_EX)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{holds}; print(flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        assert cli.main(["vm", "--print", "--", "x"]) == 0
+        assert [path.exists() for path in (killed, young, living)] == [False, True, True]
+        holder.kill()
     assert cli.main(["vm", "--print", "--", "x"]) == 0
-    assert not old.exists()
-    assert living.exists()
+    assert not living.exists()
+
+
+def test_a_run_holds_its_folder(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(planned: plan.Run, images: image.Images) -> None:
+        folder = planned.guests[0].folder
+        os.utime(folder, (1, 1))
+        session._remove_leftovers()
+        assert folder.exists()
+
+    monkeypatch.setattr(session, "_show", look)
+    assert cli.main(["vm", "--print", "--", "x"]) == 0
+    assert not left(house)
 
 
 APT = """#!{python}
@@ -434,6 +487,8 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
         (content / "lib").mkdir()
         (content / "lib" / name).write_text(f"file of {name}\n")
+        (content / "lib" / f"su-{name}").touch()
+        (content / "lib" / f"su-{name}").chmod(0o6755)
         (content / "usr" / "share" / "doc" / name).mkdir(parents=True)
         (content / "usr" / "share" / "doc" / name / "copyright").touch()
         deb = source / f"{name}_1_all.deb"
@@ -455,6 +510,7 @@ WANTED = packages.Wanted("things", ("good",), suites=("next", "next-more"))
 
 def test_packages_are_fetched_once_and_unpacked(apt: Path) -> None:
     folder = packages.ensure(WANTED)
+    assert (folder / "usr" / "lib" / "su-good").stat().st_mode & 0o7777 == 0o755
     # Below lib, which is a link.
     assert (folder / "usr" / "lib" / "good").read_text() == "file of good\n"
     assert (folder / "lib").is_symlink()

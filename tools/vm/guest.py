@@ -50,6 +50,11 @@ class Share:
         return inside(self.folder)
 
 
+def doubled(path: Path) -> str:
+    """A path within an option of QEMU, in which a comma ends a value unless there are two."""
+    return str(path).replace(",", ",,")
+
+
 def inside(path: Path) -> Path:
     """The path in the guest of something in a shared folder."""
     first = path.parts[1] if len(path.parts) > 1 else ""
@@ -103,11 +108,14 @@ class Plan:
         words = ["-netdev", "hubport,id=net,hubid=0"]
         for node in self.others:
             path = net_socket(self.folder, node)
-            words += ["-netdev", f"stream,id=to{node},server=on,addr.type=unix,addr.path={path}"]
+            words += [
+                "-netdev",
+                f"stream,id=to{node},server=on,addr.type=unix,addr.path={doubled(path)}",
+            ]
             words += ["-netdev", f"hubport,id=port{node},hubid=0,netdev=to{node}"]
         if self.joins:
             words = ["-netdev", "stream,id=net,server=off,addr.type=unix,reconnect-ms=200,"
-                     f"addr.path={self.joins}"]  # fmt: skip
+                     f"addr.path={doubled(self.joins)}"]  # fmt: skip
         mac = f"52:54:00:76:6c:{self.node:02x}"
         # With MSI and an IOMMU, Linux 6.1 takes two locks in both orders when it finds this
         # device. Lockdep tells that, and then looks at no driver any more.
@@ -129,9 +137,9 @@ class Plan:
             "-kernel", images.kernel, "-initrd", images.initrd,
             "-append", shlex.join(self._kernel_words()),
             "-serial", f"file:{self.log}",
-            "-drive", f"file={images.root},format=raw,if=none,id=root,readonly=on",
+            "-drive", f"file={doubled(images.root)},format=raw,if=none,id=root,readonly=on",
             "-device", "virtio-blk-pci,drive=root",
-            "-drive", f"file={self._archive()},format=raw,if=none,id=settings,readonly=on",
+            "-drive", f"file={doubled(self._archive())},format=raw,if=none,id=settings,readonly=on",
             "-device", "virtio-blk-pci,drive=settings",
             "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
         ]  # fmt: skip
@@ -140,7 +148,7 @@ class Plan:
             words += ["-chardev", f"socket,id={name},fd={number}", "-device",
                       f"{kind},chardev={name}"]  # fmt: skip
         for share, path in zip(self.shares, shares, strict=True):
-            words += ["-chardev", f"socket,id={share.tag},path={path}", "-device",
+            words += ["-chardev", f"socket,id={share.tag},path={doubled(path)}", "-device",
                       f"vhost-user-fs-pci,chardev={share.tag},tag={share.tag}"]  # fmt: skip
         words += self.network()
         if self.iommu:
@@ -169,7 +177,7 @@ class Plan:
     def _archive(self) -> Path:
         path = self.folder / f"{self.name}.tar"
         shares = "".join(
-            f"{share.tag} {share.inside} {'rw' if share.writable else 'ro'}\n"
+            f"{share.tag} {'rw' if share.writable else 'ro'} {share.inside}\n"
             for share in self.shares
         )
         with tarfile.open(path, "w") as archive:

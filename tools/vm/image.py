@@ -115,6 +115,8 @@ def headers_folder(kernel: Path) -> Path:
 
 def loaded(folder: Path, program: str, *words: str) -> list[str]:
     """The command of an unpacked program, which runs with the libraries that came with it."""
+    if not (folder / program).is_file():
+        raise VeloError(f"{folder} lacks {program}; remove that folder, and it is made again")
     libraries = ":".join(str(folder / "usr/lib" / name) for name in ("x86_64-linux-gnu", ""))
     # Below lib64 is a link by its full path: to this machine's.
     loader = folder / "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -248,3 +249,8 @@ def _unpack(archives: Sequence[Path], folder: Path) -> None:
             helpers.output(extract, UNPACK_TIMEOUT_S, stdin=reader.stdout)
             if reader.wait(UNPACK_TIMEOUT_S):
                 raise VeloError(f"dpkg-deb cannot read {archive}")
+    # A program of the cache runs with no rights but the caller's, and guests have one user alone.
+    for path in folder.rglob("*"):
+        mode = path.lstat().st_mode
+        if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+            path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID))

@@ -4,8 +4,10 @@
 import argparse
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import re
 import select
 import shlex
 import shutil
@@ -39,6 +41,10 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 CHUNK = 1 << 16
 FOLDER_PREFIX = "velo-vm-"
+# A folder that is younger may be one whose command has not locked it yet.
+LEFTOVER_AGE_S = 60.0
+REPORT_MAX = 4096
+EXIT_CODE = re.compile(r"[0-9]{1,3}")
 PATH_MAX = 90
 """Sockets' paths have 107 characters at most."""
 
@@ -52,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
         image.ensure(args.debug)
         return
     _remove_leftovers()
-    with tempfile.TemporaryDirectory(prefix=f"{FOLDER_PREFIX}{os.getpid()}-") as name:
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as name, _lock(Path(name)):
         folder = Path(name)
         if len(name) > PATH_MAX:
             raise VeloError(f"{name} is too long a path for sockets; set TMPDIR to a shorter one")
@@ -88,10 +94,22 @@ def _keep(folder: Path, target: Path) -> None:
 
 def _remove_leftovers() -> None:
     """Takes away what a command left that was killed; all else of it ended by itself."""
-    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*-*"):
-        number = path.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
-        if number.isdecimal() and not Path("/proc", number).exists():
-            shutil.rmtree(path, ignore_errors=True)
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with contextlib.suppress(OSError):  # It is another user's, is in use, or has gone.
+            if time.time() - path.stat().st_mtime > LEFTOVER_AGE_S:
+                with _lock(path):
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """The folder's owner has it until it ends, however it ends, and in whatever PID namespace."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(number)
 
 
 class Session:
@@ -189,10 +207,8 @@ class Session:
                 raise VeloError(f"guest {each.plan.name} says nothing any more")
             *lines, rest = (self.reports.get(each.plan.node, b"") + got).split(b"\n")
             self.reports[each.plan.node] = rest
-            for line in lines:
-                word, _, said = line.decode(errors="replace").partition(" ")
-                if word == "failed":
-                    raise VeloError(f"guest {each.plan.name}: {said}")
+            for line in [*lines, rest] if len(rest) > REPORT_MAX else lines:
+                word, said = _understood(each, line)
                 yield each, word, said
         if not ready:
             self._look()
@@ -283,6 +299,16 @@ class Session:
         }
         with writing(path):
             path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def _understood(each: Guest, line: bytes) -> tuple[str, str]:
+    """A guest's word, and what it says with it. Whoever is root in the guest can write there."""
+    word, _, said = line.decode(errors="replace").partition(" ")
+    if word == "failed":
+        raise VeloError(f"guest {each.plan.name}: {said}")
+    if word not in ("ready", "end", "checked") or (word == "end" and not EXIT_CODE.fullmatch(said)):
+        raise VeloError(f"guest {each.plan.name} reports what nobody understands: {line[:80]!r}")
+    return word, said
 
 
 def _copy(port: socket.socket, target: BinaryIO) -> None:

@@ -29,7 +29,7 @@ def register(commands: Any) -> None:
         "--shell",
         action="store_true",
         help="a shell on the first guest in place of a program; 'ssh velo1' leads to the next, "
-        "'mpirun PROGRAM' runs on all; 'exit' ends the guests",
+        "'mpirun PROGRAM' runs on all; 'exit N' ends the guests, and the command with N",
     )
     start.add_argument("--prepare", action="store_true", help="fill the cache, start nothing")
     start.add_argument(
