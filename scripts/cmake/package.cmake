@@ -32,7 +32,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/scripts/cmake/package_files.cm
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_VERSION ${velo_deb_version})
 # Of ours, and not of Debian: that would be 1, and later.
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1~upstream1)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1~upstream2)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(velo_same "(= ${velo_deb_version}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
@@ -87,6 +87,9 @@ velo_deb(sim velo-sim science
          "messages between processes - simulated hardware"
          "${velo_about}This package has the simulator that runs MPI programs, unchanged and in
 virtual time, over the network hardware that velo comes from.")
+# What has moved from one package to another, or dpkg would not let the new one have it.
+set(CPACK_DEBIAN_SIM_PACKAGE_BREAKS "velo-tools (<< 1.0.0~rc1-1~upstream2)") # share/velo/velo/cluster
+set(CPACK_DEBIAN_SIM_PACKAGE_REPLACES ${CPACK_DEBIAN_SIM_PACKAGE_BREAKS})
 velo_deb(driver velo-dkms kernel "dkms (>= 3), adduser" "" "messages between machines - driver of a card"
          "This package has the source of velo.ko, the Linux driver of cards with a velo node.
 It is built for each kernel whose headers are installed. The group velo may use
