@@ -8,7 +8,6 @@
 #include "../base/handlers.h"
 #include "../shm/wait.h"
 #include "entry.h"
-#include "inside.h"
 #include "port.h"
 
 #define CONNECT_NAP_NS 1000000
@@ -131,10 +130,10 @@ static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeou
 
 static int connect_over_net(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
 {
-    if (!inside_enter(conn->port))
+    if (!port_enter_net(conn->port))
         return inside_refuse();
     int status = conn->port->net->connect(conn, peer, timeout_ns);
-    inside_leave(conn->port);
+    port_leave_net(conn->port);
     return status;
 }
 
@@ -248,7 +247,7 @@ int velo_disconnect(struct velo_conn *conn)
     if (!conn || !fork_is_ours(conn->port->process))
         return VELO_OK;
     GUARD_UNUSED(conn, "connection");
-    if (conn->carry && !inside_enter(conn->port))
+    if (conn->carry && !port_enter_net(conn->port))
         return inside_refuse();
     unlist(conn);
     order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
@@ -257,7 +256,7 @@ int velo_disconnect(struct velo_conn *conn)
     else
         entry_unclaim(conn->segment, conn->index, ENTRY_ENDED);
     if (conn->carry)
-        inside_leave(conn->port);
+        port_leave_net(conn->port);
     if (conn->tx.shared != seg_ring(conn->segment, conn->index))
         free(conn->tx.shared);
     seg_put(conn->segment);

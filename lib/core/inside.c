@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inside.h"
 
+#include "../base/compiler.h"
 #include "../base/error.h"
-#include "port.h"
+#include "../base/order.h"
 
 /* Found without a call that could allocate: a handler may be the first to touch them. */
 #define OF_THREAD static _Thread_local __attribute__((tls_model("initial-exec")))
 OF_THREAD uint32_t is_inside;
-OF_THREAD uint64_t put_off; /* A list of connections, changed by handlers at any time. */
+OF_THREAD uint64_t
+    list; /* Of what is put off, the address of the first; handlers change it at any time. */
 
-bool inside_enter(const struct velo_port *port)
+static struct put_off *to_pointer(uint64_t address)
 {
-    return port->net->carries_all || order_use_alone(&is_inside);
+    return (struct put_off *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
 }
+
+bool inside_enter(void) { return order_use_alone(&is_inside); }
 
 static void carry_all(void)
 {
-    struct velo_conn *next;
-    for (struct velo_conn *conn = (struct velo_conn *)(uintptr_t)order_take(&put_off); conn;
-         conn = next) {
-        next = conn->put_off_next;
-        order_set_flag(&conn->is_put_off, 0); /* From here on a handler puts it off once more. */
-        conn->carry(conn);
+    struct put_off *next;
+    for (struct put_off *one = to_pointer(order_take(&list)); one; one = next) {
+        next = one->next;
+        order_set_flag(&one->is_listed, 0); /* From here on a handler puts it off once more. */
+        one->carry(one);
     }
 }
 
-void inside_leave(const struct velo_port *port)
+void inside_leave(void)
 {
-    if (port->net->carries_all)
-        return;
     do {
-        if (order_listed(&put_off))
+        if (unlikely(order_listed(&list)))
             carry_all();
         order_set_flag(&is_inside, 0);
         /* A handler may have run since the look at the list. */
-    } while (unlikely(order_listed(&put_off)) && order_use_alone(&is_inside));
+    } while (unlikely(order_listed(&list)) && order_use_alone(&is_inside));
 }
 
-void inside_put_off(struct velo_conn *conn)
+void inside_put_off(struct put_off *put_off)
 {
     uint64_t first;
-    if (!order_use_alone(&conn->is_put_off))
+    if (!order_use_alone(&put_off->is_listed))
         return;
     do {
-        first = order_listed(&put_off);
-        conn->put_off_next =
-            (struct velo_conn *)(uintptr_t)first; // NOLINT(performance-no-int-to-ptr)
-    } while (!order_claim_entry(&put_off, first, (uintptr_t)conn));
+        first = order_listed(&list);
+        put_off->next = to_pointer(first);
+    } while (!order_claim_entry(&list, first, (uintptr_t)put_off));
 }
 
 int inside_refuse(void)

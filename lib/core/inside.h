@@ -15,16 +15,21 @@
 #define VELO_CORE_INSIDE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-struct velo_conn;
-struct velo_port;
+/** What a handler has put off: a part of a connection. */
+struct put_off {
+    struct put_off *next;
+    uint32_t is_listed;
+    void (*carry)(struct put_off *put_off);
+};
 
-/** Enter the network of a port. False: this thread is inside already. */
-bool inside_enter(const struct velo_port *port);
-/** Send what handlers have put off, and leave. */
-void inside_leave(const struct velo_port *port);
-/** Have the interrupted call send what was published on this connection. */
-void inside_put_off(struct velo_conn *conn);
+/** Enter the network. False: this thread is inside already. */
+bool inside_enter(void);
+/** Do what handlers have put off, and leave. */
+void inside_leave(void);
+/** Have the interrupted call do this before it leaves. */
+void inside_put_off(struct put_off *put_off);
 /** VELO_ERR_STATE, with a sentence. */
 int inside_refuse(void);
 

@@ -11,7 +11,6 @@
 #include "../shm/domain.h"
 #include "../shm/wait.h"
 #include "descriptor.h"
-#include "inside.h"
 #include "no_net.h"
 #include "port.h"
 #include "senders.h"
@@ -196,7 +195,7 @@ int velo_port_close(struct velo_port *port)
     while (port->conns)
         (void)velo_disconnect(port->conns);
     bool uses_net = port->has_net;
-    if (uses_net && !inside_enter(port))
+    if (uses_net && !port_enter_net(port))
         return inside_refuse();
     port->net->leave(port);
     /* First: whoever takes a dead port's segment away takes its doorbell, too. */
@@ -204,7 +203,7 @@ int velo_port_close(struct velo_port *port)
     seg_retire(port->segment);
     port->net->close(port);
     if (uses_net)
-        inside_leave(port);
+        port_leave_net(port);
     descriptor_close(port);
     rx_close(port);
     seg_put(port->segment);

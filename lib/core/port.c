@@ -8,7 +8,6 @@
 #include "../base/fork.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
-#include "inside.h"
 
 void port_interrupts_unit(struct velo_port *port, struct velo_port *unit)
 {
@@ -47,11 +46,11 @@ cold_path bool port_net_progress(struct velo_port *port)
 {
     if (!fork_is_ours(port->process))
         return false;
-    if (!inside_enter(port))
+    if (!port_enter_net(port))
         return false;
     CANCEL_LATER();
     bool any = port->net->progress(port);
-    inside_leave(port);
+    port_leave_net(port);
     return any;
 }
 

@@ -10,6 +10,7 @@
 
 #include "../shm/doorbell.h"
 #include "guard.h"
+#include "inside.h"
 #include "net.h"
 #include "ring.h"
 
@@ -135,6 +136,19 @@ hot_inline bool port_look_at_net(struct velo_port *port)
     return unlikely(port->has_net) && port_net_progress(port);
 }
 
+/** Enter the network for a call of it; see inside.h, which is not for one in place of memory.
+ * False: the thread is inside already, and this is a signal handler. */
+static inline bool port_enter_net(const struct velo_port *port)
+{
+    return port->net->carries_all || inside_enter();
+}
+
+static inline void port_leave_net(const struct velo_port *port)
+{
+    if (!port->net->carries_all)
+        inside_leave();
+}
+
 /** Is a peer reached over a network beside memory? */
 static inline bool port_net_reaches(const struct velo_port *port, velo_id_t peer)
 {
@@ -168,8 +182,7 @@ struct velo_conn {
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;
-    struct velo_conn *put_off_next; /* See inside.h. */
-    uint32_t is_put_off;
+    struct put_off put_off; /* What a handler has sent; see inside.h. */
 };
 
 /** Is it known that the peer has left? A look at memory alone: it finds no death that nobody has

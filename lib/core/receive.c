@@ -6,7 +6,6 @@
 #include "../base/cancel.h"
 #include "../base/fork.h"
 #include "../shm/wait.h"
-#include "inside.h"
 #include "senders.h"
 #include "spin.h"
 
@@ -121,10 +120,10 @@ hot_inline struct ring_rx *next_message(struct velo_port *port)
 /* A busy ring must starve neither those that ring nor those that come over a network. */
 static __attribute__((noinline)) void look_around(struct velo_port *port, const struct ring_rx *rx)
 {
-    if (port->has_net && inside_enter(port)) {
+    if (port->has_net && port_enter_net(port)) {
         CANCEL_LATER();
         port->net->ring_paused(port, rx);
-        inside_leave(port);
+        port_leave_net(port);
     }
     rx_take_bells(port);
 }
@@ -250,11 +249,11 @@ static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
 {
     if (likely(!port->has_net))
         return wait_sleep(&port->shared->summary, 0, slice_ns);
-    if (!inside_enter(port))
+    if (!port_enter_net(port))
         return true; /* It is this handler. */
     CANCEL_LATER();
     bool is_interrupted = port->net->sleep(port, slice_ns);
-    inside_leave(port);
+    port_leave_net(port);
     return is_interrupted;
 }
 
@@ -318,10 +317,10 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
 
 static bool arm_net(struct velo_port *port)
 {
-    if (!inside_enter(port))
+    if (!port_enter_net(port))
         return false;
     bool is_armed = port->net->arm(port);
-    inside_leave(port);
+    port_leave_net(port);
     return is_armed;
 }
 

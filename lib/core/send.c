@@ -12,7 +12,6 @@
 #include "../base/fork.h"
 #include "../shm/wait.h"
 #include "entry.h"
-#include "inside.h"
 #include "send.h"
 
 /* A blocking sender looks for room this often before it sleeps: some 20 us. */
@@ -66,9 +65,9 @@ int velo_conn_status(struct velo_conn *conn)
         return velo_fail(VELO_ERR_ARG, "conn is NULL");
     if (conn->gone)
         return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
-    if (conn->stands_in && inside_enter(conn->port)) {
+    if (conn->stands_in && port_enter_net(conn->port)) {
         conn->port->net->look(conn);
-        inside_leave(conn->port);
+        port_leave_net(conn->port);
     }
     (void)seg_check_owner(conn->segment);
     return look_at_peer(conn);
@@ -80,16 +79,25 @@ static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
     return look_after_send(conn);
 }
 
+/* What a handler has published meanwhile. */
+static void carry_later(struct put_off *put_off)
+{
+    struct velo_conn *conn =
+        (struct velo_conn *)((char *)put_off - offsetof(struct velo_conn, put_off));
+    conn->carry(conn);
+}
+
 static __attribute__((noinline)) int send_over_network(struct velo_conn *conn)
 {
     if (!fork_is_ours(conn->port->process))
         return fork_refuse("port");
     CANCEL_LATER();
-    if (inside_enter(conn->port)) {
+    if (port_enter_net(conn->port)) {
         conn->carry(conn);
-        inside_leave(conn->port);
+        port_leave_net(conn->port);
     } else {
-        inside_put_off(conn);
+        conn->put_off.carry = carry_later;
+        inside_put_off(&conn->put_off);
     }
     return look_after_send(conn);
 }
@@ -186,11 +194,11 @@ static bool nap_for_room(struct velo_conn *conn, uint64_t consumed, int64_t slic
     const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
     if (!conn->carry)
         return wait_sleep(word, (uint32_t)consumed, slice_ns);
-    if (!inside_enter(conn->port))
+    if (!port_enter_net(conn->port))
         return true; /* It is this handler. */
     CANCEL_LATER();
     bool is_interrupted = conn->port->net->sleep_for_room(conn, word, (uint32_t)consumed, slice_ns);
-    inside_leave(conn->port);
+    port_leave_net(conn->port);
     return is_interrupted;
 }
 
