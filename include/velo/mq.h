@@ -143,6 +143,31 @@ struct velo_mq_request {
     uint64_t private_[24]; /**< Not to be touched. */
 };
 
+/**
+ * Copies a message that is not in one piece, from @p offset_bytes on, to @p to: shared memory, not
+ * to be read. Called from inside calls of the library, and must not call it; for one piece of the
+ * message after the other, and at times once more for the last one.
+ *
+ * @return The bytes that were written, 1 to @p cap_bytes: fewer only if the next element does not
+ *         fit. An eager message must fit.
+ */
+typedef size_t (*velo_mq_pack_fn)(void *state, uint64_t offset_bytes, void *to, size_t cap_bytes);
+/**
+ * Copies a piece of a message, which lies at @p offset_bytes in it, to its places. Called in the
+ * same way. A piece begins where the one before ended, at any byte.
+ */
+typedef void (*velo_mq_unpack_fn)(void *state, uint64_t offset_bytes, const void *from,
+                                  size_t len_bytes);
+
+/**
+ * The two copies of messages that are not in one piece: MPI's datatypes with gaps, lists of pieces.
+ * They pack into the ring and unpack from it: nobody holds a packed copy of the whole.
+ */
+struct velo_mq_layout {
+    velo_mq_pack_fn pack;     /**< Sends need it. */
+    velo_mq_unpack_fn unpack; /**< Receives need it. */
+};
+
 /** The message that a probe found. */
 struct velo_mq_info {
     velo_id_t source;     /**< The port that sent it. */
@@ -332,6 +357,50 @@ VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match,
                            void *buf, size_t cap_bytes, struct velo_mq_request *request);
 
 /**
+ * As velo_mq_isend(), with data that is not in one piece. It goes through the ring, and is not
+ * fetched.
+ *
+ * @param peer       The peer.
+ * @param layout     Its pack() gives the data. Must stay until the request is done.
+ * @param state      For pack(). The data is not to be changed until the request is done.
+ * @param len_bytes  Length of the message, any.
+ * @param match      Its match bits.
+ * @param flags      VELO_MQ_SYNC or 0.
+ * @param request    The request. May be done on return. VELO_ERR_ARG: pack() gave less or more than
+ *                   it may; the receive, if there is one, ends with VELO_ERR_PEER_CLOSED.
+ * @retval VELO_OK       Started; errors that come later are in the request.
+ * @retval VELO_ERR_ARG  An argument is NULL or out of range.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_irecv_layout, velo_mq_isend
+ */
+VELO_API int velo_mq_isend_layout(struct velo_mq_peer *peer, const struct velo_mq_layout *layout,
+                                  void *state, size_t len_bytes, uint64_t match, uint32_t flags,
+                                  struct velo_mq_request *request);
+
+/**
+ * As velo_mq_irecv(), to a place that is not in one piece. The message is not fetched, however it
+ * was sent.
+ *
+ * @param mq         The queues.
+ * @param source     As velo_mq_irecv().
+ * @param match      As velo_mq_irecv().
+ * @param ignore     As velo_mq_irecv().
+ * @param layout     Its unpack() takes the data. Must stay until the request is done.
+ * @param state      For unpack().
+ * @param cap_bytes  The most that unpack() takes. A longer message is truncated, and ends the
+ *                   request with VELO_ERR_TOO_BIG.
+ * @param request    As velo_mq_irecv().
+ * @return As velo_mq_irecv().
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_isend_layout, velo_mq_mrecv_layout
+ */
+VELO_API int velo_mq_irecv_layout(struct velo_mq *mq, velo_id_t source, uint64_t match,
+                                  uint64_t ignore, const struct velo_mq_layout *layout, void *state,
+                                  size_t cap_bytes, struct velo_mq_request *request);
+
+/**
  * As velo_mq_try_send(), in a matching space and with a cookie.
  *
  * @param peer       The peer.
@@ -484,6 +553,25 @@ VELO_API int velo_mq_try_probe_in(struct velo_mq *mq, uint32_t space, velo_id_t 
  */
 VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf,
                            size_t cap_bytes, struct velo_mq_request *request);
+
+/**
+ * As velo_mq_mrecv(), to a place that is not in one piece.
+ *
+ * @param mq         The queues.
+ * @param message    The message; gone on return.
+ * @param layout     As velo_mq_irecv_layout().
+ * @param state      As velo_mq_irecv_layout().
+ * @param cap_bytes  As velo_mq_irecv_layout().
+ * @param request    As velo_mq_irecv().
+ * @retval VELO_OK       Started.
+ * @retval VELO_ERR_ARG  An argument is NULL.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_try_mprobe
+ */
+VELO_API int velo_mq_mrecv_layout(struct velo_mq *mq, struct velo_mq_message *message,
+                                  const struct velo_mq_layout *layout, void *state,
+                                  size_t cap_bytes, struct velo_mq_request *request);
 
 /**
  * Cancel a receive that has not been matched.

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "../base/error.h"
 #include "internal.h"
 
 /* One call of progress sends so much to one peer before others get their turn. */
@@ -22,7 +23,7 @@ bool mq_copy_on_data(struct velo_mq *mq, const struct velo_msg *msg)
     if (!op || op->state != OP_COPYING || op->offset_bytes != data.offset_bytes ||
         len_bytes > op->end_bytes - op->offset_bytes)
         return false;
-    copy_out(op->buf + op->offset_bytes, msg->data, len_bytes);
+    mq_data_out(op, op->offset_bytes, msg->data, len_bytes);
     (void)velo_release(mq->port);
     op->offset_bytes += len_bytes;
     request_of(op)->len_bytes = op->offset_bytes;
@@ -43,6 +44,24 @@ static size_t next_bytes(const struct transfer *op, uint64_t end_bytes, size_t m
     return left_bytes < most_bytes ? (size_t)left_bytes : most_bytes;
 }
 
+/* Room for a piece, if there is none yet. */
+static int reserve(struct velo_mq_peer *peer, uint32_t len_bytes)
+{
+    if (peer->reserved)
+        return VELO_OK;
+    peer->reserved_bytes = len_bytes;
+    return velo_try_reserve(peer->extra, len_bytes + sizeof(struct wire_data), &peer->reserved);
+}
+
+/* Write the next piece to that room, whether or not its receiver wants all of it. Returns its
+ * length; 0: the layout gave nothing, or too much. */
+static uint32_t write_piece(const struct velo_mq_peer *peer, const struct transfer *op)
+{
+    size_t most_bytes = next_bytes(op, op->len_bytes, peer->reserved_bytes);
+    size_t len_bytes = mq_data_in(op, peer->reserved, most_bytes);
+    return len_bytes <= most_bytes ? (uint32_t)len_bytes : 0;
+}
+
 /* While the receiver looks for its receive and answers, copy the next piece into its memory: only
  * the trailer is left to be written when the answer comes. A receiver that gets the message by RMA
  * needs no piece, and other messages of ours must not wait. */
@@ -52,23 +71,10 @@ void mq_copy_stage(struct transfer *op)
     if (!peer->stages || !peer->extra || peer->staged || op->mem || peer->answers.first ||
         peer->refusals.first || peer->streams.first)
         return;
-    size_t len_bytes = next_bytes(op, op->len_bytes, peer->piece_bytes);
-    size_t room_bytes = peer->piece_bytes + sizeof(struct wire_data);
-    if (!peer->reserved && velo_try_reserve(peer->extra, room_bytes, &peer->reserved) != VELO_OK)
+    if (reserve(peer, peer->piece_bytes) != VELO_OK)
         return;
-    copy_in(peer->reserved, op->buf + op->offset_bytes, len_bytes);
-    peer->staged = op;
-}
-
-/* Write the next piece to the reserved room, unless it is there already. Returns its length. */
-static size_t write_reserved(const struct velo_mq_peer *peer, const struct transfer *op)
-{
-    struct wire_data data = {op->remote_id, op->offset_bytes};
-    size_t len_bytes = next_bytes(op, op->end_bytes, peer->piece_bytes);
-    if (peer->staged != op)
-        copy_in(peer->reserved, op->buf + op->offset_bytes, len_bytes);
-    memcpy((char *)peer->reserved + len_bytes, &data, sizeof data);
-    return len_bytes;
+    peer->staged_bytes = write_piece(peer, op);
+    peer->staged = peer->staged_bytes > 0 ? op : NULL;
 }
 
 /* As long as much is left, fewer pieces are better; near the end the receiver should not have much
@@ -79,15 +85,43 @@ static uint32_t most_bytes(const struct transfer *op)
     return op->end_bytes - op->offset_bytes >= BULK_BYTES ? peer->bulk_bytes : peer->piece_bytes;
 }
 
+/* Send a piece that lies in the reserved room, or is written there. VELO_ERR_ARG: there is none. */
+static int send_reserved(struct velo_mq_peer *peer, const struct transfer *op, size_t *len_bytes)
+{
+    struct wire_data data = {op->remote_id, op->offset_bytes};
+    int status = reserve(peer, most_bytes(op));
+    if (status)
+        return status;
+    uint32_t piece_bytes = peer->staged == op ? peer->staged_bytes : write_piece(peer, op);
+    if (unlikely(piece_bytes == 0))
+        return VELO_ERR_ARG;
+    *len_bytes = next_bytes(op, op->end_bytes, piece_bytes);
+    memcpy((char *)peer->reserved + *len_bytes, &data, sizeof data);
+    return mq_answer_commit(peer, *len_bytes + sizeof data, MQ_WIRE_DATA);
+}
+
+/* The layout of a send gave no data: its receiver, which waits for that, is told. */
+static void give_up(struct transfer *op)
+{
+    list_remove(&op->peer->streams, &op->entry.link);
+    mq_answer_refuse(op->peer, op->remote_id);
+    mq_op_end_send(op, velo_fail(VELO_ERR_ARG, "pack() of a layout gave no bytes at %llu of %llu",
+                                 (unsigned long long)op->offset_bytes,
+                                 (unsigned long long)op->end_bytes));
+}
+
 /* Send the next piece of the first stream; then it is the next stream's turn. */
 static int send_piece(struct velo_mq_peer *peer, uint64_t *sent_bytes)
 {
     struct transfer *op = (struct transfer *)peer->streams.first;
     size_t len_bytes;
     int status;
-    if (peer->reserved) {
-        len_bytes = write_reserved(peer, op);
-        status = mq_answer_commit(peer, len_bytes + sizeof(struct wire_data), MQ_WIRE_DATA);
+    if (peer->reserved || op->layout) {
+        status = send_reserved(peer, op, &len_bytes);
+        if (unlikely(status == VELO_ERR_ARG)) {
+            give_up(op);
+            return VELO_OK;
+        }
     } else {
         struct wire_data data = {op->remote_id, op->offset_bytes};
         len_bytes = next_bytes(op, op->end_bytes, most_bytes(op));

@@ -27,7 +27,7 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq *mq = op->peer->mq;
     op->key = 0;
-    if (!arrival->key || !mq_offer_is_worth_it(op->peer, arrival->total_bytes))
+    if (!arrival->key || op->layout || !mq_offer_is_worth_it(op->peer, arrival->total_bytes))
         return false;
     if (mq_offer_is_carried(op->peer)) {
         op->address = arrival->address;

@@ -17,6 +17,7 @@
  *   way.c         which way of long messages is faster
  *   offer.c       is a long message fetched; what its sender offers for that
  *   op.c          done: the ids of requests, and the end of one that has an id
+ *   layout.c      messages whose data is not in one piece
  *   answer.c      CTS, FIN and refusals
  *   copy.c        long messages in pieces
  *   get.c         long messages that are fetched by RMA
@@ -48,13 +49,14 @@
 
 /** A request under way waits for this. Means nothing once its status is not VELO_AGAIN. */
 enum op_state {
-    OP_POSTED = 1, /* Receive: a message. */
-    OP_ANSWERING,  /* Receive: room for a CTS or FIN. */
-    OP_COPYING,    /* Receive: DATA. */
-    OP_GETTING,    /* Receive: RMA. */
-    OP_QUEUED,     /* Send: room for its EAGER, SYNC or RTS. */
-    OP_ANNOUNCED,  /* Send: CTS or FIN. */
-    OP_STREAMING,  /* Send: room for DATA. */
+    OP_POSTED = 1,    /* Receive: a message. */
+    OP_POSTED_LAYOUT, /* The same, into a layout. */
+    OP_ANSWERING,     /* Receive: room for a CTS or FIN. */
+    OP_COPYING,       /* Receive: DATA. */
+    OP_GETTING,       /* Receive: RMA. */
+    OP_QUEUED,        /* Send: room for its EAGER, SYNC or RTS. */
+    OP_ANNOUNCED,     /* Send: CTS or FIN. */
+    OP_STREAMING,     /* Send: room for DATA. */
 };
 
 /** The library's part of a request. */
@@ -70,8 +72,9 @@ struct transfer {
         int64_t start_ns;  /* Receive, matched, with a key: the time when its data began to come; */
         uint64_t address;  /* or, from a peer over a transport, where the data is there. */
     };
-    char *buf;
-    uint64_t len_bytes; /* Of buf. */
+    char *buf;          /* With a layout: its state. */
+    uint64_t len_bytes; /* Of buf. Receive, posted, into a layout: 0, so that the short ways leave
+                         * all messages with data to mq_recv_start(); `end_bytes` is the length. */
     uint8_t state;      /* Beside the space: is_next() compares both at once. */
     uint8_t space;
     uint8_t kind;    /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
@@ -92,6 +95,8 @@ struct transfer {
         struct velo_rma_mem *mem;
         struct velo_exposed *exposed; /* To a peer over a transport. */
     };
+    /* NULL: the data is in one piece. Receive: once matched, or in state OP_POSTED_LAYOUT. */
+    const struct velo_mq_layout *layout;
     uint32_t piece_bytes; /* Receive, getting: of the get that is under way; 0: none. */
     int fetched;          /* Its status. */
 };
@@ -129,7 +134,9 @@ struct velo_mq_peer {
     struct link active;      /* In mq->active: it has something to send, or is gone. */
     struct velo_conn *extra; /* For everything else; opened when needed. */
     void *reserved;          /* Room in `extra` for a DATA that is reserved; NULL: none is. */
-    struct transfer *staged; /* The announced send whose next piece lies there; NULL: none. */
+    uint32_t reserved_bytes; /* For payload; piece_bytes at least. */
+    uint32_t staged_bytes;   /* Of the piece that lies there. */
+    struct transfer *staged; /* The announced send whose next piece that is; NULL: none. */
     struct list refusals;    /* Requests of the peer that will not be answered. */
     struct list answers;     /* Receives that have a CTS or FIN to send. */
     struct list streams;     /* Sends that have DATA to send. */
@@ -396,6 +403,43 @@ void mq_answer_drop_refusals(struct velo_mq_peer *peer);
 int mq_answer_commit(struct velo_mq_peer *peer, size_t len_bytes, enum mq_wire_kind kind);
 /** Send refusals and answers that wait for room; as mq_copy_push(). */
 int mq_answer_push(struct velo_mq_peer *peer, int *status);
+
+/* ---- layout.c -------------------------------------------------------------------------------- */
+
+/** Send the first message of a request with a layout, of up to this much payload, which is packed
+ *  where the peer reads it; as mq_send_more(). *packed_bytes: of the payload. */
+int mq_layout_send(const struct transfer *op, size_t most_bytes, const void *trailer,
+                   size_t trailer_bytes, uint64_t *packed_bytes);
+
+/** This receive is into a layout, whose state it has as its buffer. */
+static inline void mq_layout_receives(struct transfer *op, const struct velo_mq_layout *layout,
+                                      size_t cap_bytes)
+{
+    op->state = OP_POSTED_LAYOUT;
+    op->layout = layout;
+    op->len_bytes = 0;
+    op->end_bytes = cap_bytes;
+}
+
+/** Copy the data of a send from where it has got to. Returns the length; 0: the layout gave none.
+ */
+static inline size_t mq_data_in(const struct transfer *op, void *to, size_t len_bytes)
+{
+    if (unlikely(op->layout))
+        return op->layout->pack(op->buf, op->offset_bytes, to, len_bytes);
+    copy_in(to, op->buf + op->offset_bytes, len_bytes);
+    return len_bytes;
+}
+
+/** Copy data that has come to its place in the buffer of a receive. */
+static inline void mq_data_out(const struct transfer *op, uint64_t offset_bytes, const void *from,
+                               size_t len_bytes)
+{
+    if (likely(!op->layout))
+        copy_out(op->buf + offset_bytes, from, len_bytes);
+    else if (len_bytes > 0)
+        op->layout->unpack(op->buf, offset_bytes, from, len_bytes);
+}
 
 /* ---- op.c ------------------------------------------------------------------------------------ */
 

@@ -43,7 +43,7 @@ void mq_offer_disconnect(struct velo_mq_peer *peer)
 void mq_offer_make(struct transfer *op)
 {
     struct velo_mq *mq = op->peer->mq;
-    if (!mq_offer_is_worth_it(op->peer, op->len_bytes))
+    if (op->layout || !mq_offer_is_worth_it(op->peer, op->len_bytes))
         return;
     if (mq_offer_is_carried(op->peer)) {
         CANCEL_LATER();

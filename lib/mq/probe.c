@@ -102,18 +102,41 @@ int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uin
     return VELO_OK;
 }
 
-int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf, size_t cap_bytes,
-                  struct velo_mq_request *request)
+static struct transfer *begin(void *buf, size_t cap_bytes, struct velo_mq_request *request)
 {
-    if (!mq || !message || !request || (!buf && cap_bytes > 0))
-        return velo_fail(VELO_ERR_ARG, "mq, message, request or buf is NULL");
     struct transfer *op = op_of(request);
     request->status = VELO_AGAIN;
     op->buf = buf;
     op->len_bytes = cap_bytes;
     op->ignore = 0;
+    op->state = OP_POSTED;
+    return op;
+}
+
+static void mrecv(struct velo_mq *mq, struct velo_mq_message *message, struct transfer *op)
+{
     list_remove(&mq->probed, &message->arrival);
     mq_recv_kept(mq, op, message);
+}
+
+int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf, size_t cap_bytes,
+                  struct velo_mq_request *request)
+{
+    if (!mq || !message || !request || (!buf && cap_bytes > 0))
+        return velo_fail(VELO_ERR_ARG, "mq, message, request or buf is NULL");
+    mrecv(mq, message, begin(buf, cap_bytes, request));
+    return VELO_OK;
+}
+
+int velo_mq_mrecv_layout(struct velo_mq *mq, struct velo_mq_message *message,
+                         const struct velo_mq_layout *layout, void *state, size_t cap_bytes,
+                         struct velo_mq_request *request)
+{
+    if (!mq || !message || !request || !layout || !layout->unpack)
+        return velo_fail(VELO_ERR_ARG, "mq, message, request, layout or its unpack() is NULL");
+    struct transfer *op = begin(state, 0, request);
+    mq_layout_receives(op, layout, cap_bytes);
+    mrecv(mq, message, op);
     return VELO_OK;
 }
 
@@ -122,7 +145,7 @@ int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
     if (!mq || !request)
         return velo_fail(VELO_ERR_ARG, "mq or request is NULL");
     struct transfer *op = op_of(request);
-    if (request->status != VELO_AGAIN || op->state != OP_POSTED)
+    if (request->status != VELO_AGAIN || (op->state != OP_POSTED && op->state != OP_POSTED_LAYOUT))
         return VELO_ERR_STATE;
     posted_remove(&mq->spaces[op->space], op);
     request->status = VELO_ERR_CANCELLED;

@@ -195,6 +195,10 @@ void mq_recv_resume(struct velo_mq *mq)
 bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq_request *request = request_of(op);
+    if (op->state == OP_POSTED_LAYOUT)
+        op->len_bytes = op->end_bytes;
+    else
+        op->layout = NULL;
     request->source = arrival->source;
     request->match = arrival->match;
     request->total_bytes = arrival->total_bytes;
@@ -207,7 +211,7 @@ bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival
         return mq_rendezvous_accept(mq, op, arrival);
     request->len_bytes =
         arrival->len_bytes < op->len_bytes ? arrival->len_bytes : (size_t)op->len_bytes;
-    copy_out(op->buf, arrival->data, request->len_bytes);
+    mq_data_out(op, 0, arrival->data, request->len_bytes);
     mq->counters.eager++;
     if (arrival->kind == MQ_WIRE_EAGER)
         return true;
@@ -270,15 +274,12 @@ hot_inline struct transfer *describe_receive(uint8_t space, velo_id_t source, ui
     return op;
 }
 
-/* As velo_mq_irecv(), if there is something to be looked at first. Its message may have come. */
-static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t space, velo_id_t source,
-                                                uint64_t match, uint64_t ignore, void *buf,
-                                                size_t cap_bytes, bool is_first,
-                                                struct velo_mq_request *request)
+/* Post a receive, if there is something to be looked at first. Its message may have come. */
+static int look_and_post(struct velo_mq *mq, struct transfer *op, bool is_first)
 {
-    if (mq->before_post & BEFORE_CLOSING)
-        return velo_fail(VELO_ERR_STATE, "the queues are being closed");
-    struct transfer *op = describe_receive(space, source, match, ignore, buf, cap_bytes, request);
+    uint8_t space = op->space;
+    velo_id_t source = op->entry.source;
+    uint64_t match = op->entry.match, ignore = op->ignore;
     struct velo_mq_message *message = mq_recv_find_kept(mq, space, source, match, ignore);
     if (message) {
         mq_recv_unlink_kept(mq, message);
@@ -292,6 +293,33 @@ static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t spac
     else
         post_receive(mq, &mq->spaces[space], op);
     return VELO_OK;
+}
+
+static int is_closing(void) { return velo_fail(VELO_ERR_STATE, "the queues are being closed"); }
+
+/* As velo_mq_irecv(), if there is something to be looked at first. */
+static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t space, velo_id_t source,
+                                                uint64_t match, uint64_t ignore, void *buf,
+                                                size_t cap_bytes, bool is_first,
+                                                struct velo_mq_request *request)
+{
+    if (mq->before_post & BEFORE_CLOSING)
+        return is_closing();
+    return look_and_post(
+        mq, describe_receive(space, source, match, ignore, buf, cap_bytes, request), is_first);
+}
+
+int velo_mq_irecv_layout(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                         const struct velo_mq_layout *layout, void *state, size_t cap_bytes,
+                         struct velo_mq_request *request)
+{
+    if (!mq || !request || !layout || !layout->unpack)
+        return velo_fail(VELO_ERR_ARG, "mq, request, layout or its unpack() is NULL");
+    if (mq->before_post & BEFORE_CLOSING)
+        return is_closing();
+    struct transfer *op = describe_receive(0, source, match, ignore, state, 0, request);
+    mq_layout_receives(op, layout, cap_bytes);
+    return look_and_post(mq, op, false);
 }
 
 int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore, void *buf,
@@ -453,6 +481,25 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         complete(request_of(op), op->outcome);
 }
 
+/* Take an eager message that is longer than the buffer of its receive, or is for a layout. */
+static __attribute__((noinline)) void take_longer(struct velo_mq *mq, const struct velo_msg *msg,
+                                                  struct transfer *op, uint64_t match,
+                                                  size_t total_bytes)
+{
+    struct arrival arrival = {
+        .match = match,
+        .total_bytes = total_bytes,
+        .data = msg->data,
+        .len_bytes = (uint32_t)total_bytes,
+        .source = msg->source,
+        .generation = msg->generation,
+        .kind = MQ_WIRE_EAGER,
+    };
+    (void)mq_recv_start(mq, op, &arrival); /* An eager one is done at once. */
+    (void)velo_release(mq->port);
+    complete(request_of(op), op->outcome);
+}
+
 /* Take the message that is held. */
 hot_inline void take_message(struct velo_mq *mq, const struct velo_msg *msg)
 {
@@ -470,16 +517,19 @@ hot_inline void take_message(struct velo_mq *mq, const struct velo_msg *msg)
         take_other(mq, msg);
         return;
     }
+    if (unlikely(total_bytes > op->len_bytes)) {
+        take_longer(mq, msg, op, match, total_bytes);
+        return;
+    }
     struct velo_mq_request *request = request_of(op);
-    size_t len_bytes = total_bytes < op->len_bytes ? total_bytes : (size_t)op->len_bytes;
-    copy_out(op->buf, msg->data, len_bytes);
+    copy_out(op->buf, msg->data, total_bytes);
     (void)velo_release(mq->port);
     request->source = msg->source;
     request->match = match;
-    request->len_bytes = len_bytes;
+    request->len_bytes = total_bytes;
     request->total_bytes = total_bytes;
     mq->counters.eager++;
-    complete(request, likely(len_bytes == total_bytes) ? VELO_OK : VELO_ERR_TOO_BIG);
+    complete(request, VELO_OK);
 }
 
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take_message(mq, msg); }

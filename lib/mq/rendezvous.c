@@ -37,7 +37,7 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct 
         if (!mq_get_start(op, arrival))
             mq_answer_cts(op); /* Before the copy, so that the sender copies at the same time. */
     }
-    copy_out(op->buf, arrival->data, request->len_bytes);
+    mq_data_out(op, 0, arrival->data, request->len_bytes);
     if (is_whole)
         mq->counters.copied++;
     return is_whole && mq_answer_fin(op);
@@ -53,7 +53,7 @@ int mq_rendezvous_announce(struct transfer *op)
             return VELO_ERR_NO_MEMORY;
         mq_offer_make(op);
         /* A receiver that gets the message by RMA gets all of it. */
-        op->offset_bytes = op->mem ? 0 : peer->first_bytes;
+        op->offset_bytes = op->mem || op->layout ? 0 : peer->first_bytes;
     }
     struct velo_exposed offered = mq_offer_of(op);
     struct wire_rts rts = {
@@ -63,7 +63,9 @@ int mq_rendezvous_announce(struct transfer *op)
         .address = offered.address,
         .match = op->entry.match,
     };
-    int status = mq_send_more(op, op->offset_bytes, &rts, sizeof rts);
+    int status = op->layout
+                     ? mq_layout_send(op, peer->first_bytes, &rts, sizeof rts, &op->offset_bytes)
+                     : mq_send_more(op, op->offset_bytes, &rts, sizeof rts);
     if (status == VELO_OK)
         mq_copy_stage(op);
     return status;

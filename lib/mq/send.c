@@ -66,12 +66,19 @@ static int send_sync(struct transfer *op)
     if (op->id == 0 && !mq_op_name(op))
         return VELO_ERR_NO_MEMORY;
     struct wire_sync trailer = {.sender_id = op->id, .match = op->entry.match};
+    uint64_t packed_bytes;
+    if (op->layout)
+        return mq_layout_send(op, op->len_bytes, &trailer, sizeof trailer, &packed_bytes);
     return mq_send_more(op, op->len_bytes, &trailer, sizeof trailer);
 }
 
 static int send_queued_eager(struct transfer *op)
 {
     static const char nothing;
+    uint64_t packed_bytes;
+    if (op->layout)
+        return mq_layout_send(op, op->len_bytes, &op->entry.match, sizeof op->entry.match,
+                              &packed_bytes);
     const void *buf = op->buf ? op->buf : &nothing;
     if (op->has_cookie)
         return conn_try_send_with_two(op->peer->conn, buf, op->len_bytes, op->cookie,
@@ -99,7 +106,10 @@ static void send_failed(struct transfer *op, int status)
     complete(request_of(op), status);
 }
 
-static bool is_of_request(int status) { return status == VELO_ERR_NO_MEMORY; }
+static bool is_of_request(int status)
+{
+    return status == VELO_ERR_NO_MEMORY || status == VELO_ERR_ARG;
+}
 
 /* Send now if no send waits before this one, else after those. */
 static void send_in_turn(struct transfer *op)
@@ -147,7 +157,8 @@ int velo_mq_try_send_in(struct velo_mq_peer *peer, uint32_t space, const void *b
 }
 
 /* Start a send that was not done at once. */
-static void start_send(struct velo_mq_peer *peer, uint32_t space, const void *buf, size_t len_bytes,
+static void start_send(struct velo_mq_peer *peer, uint32_t space,
+                       const struct velo_mq_layout *layout, const void *buf, size_t len_bytes,
                        uint64_t match, uint32_t flags, uint64_t cookie,
                        struct velo_mq_request *request)
 {
@@ -155,6 +166,7 @@ static void start_send(struct velo_mq_peer *peer, uint32_t space, const void *bu
     memset(op, 0, sizeof *op);
     op->entry.match = match;
     op->buf = (char *)(uintptr_t)buf; /* It is only read. */
+    op->layout = layout;
     op->len_bytes = len_bytes;
     op->peer = peer;
     op->space = (uint8_t)space;
@@ -177,7 +189,7 @@ static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const
         return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
     if (flags & ~(uint32_t)VELO_MQ_SYNC)
         return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", flags);
-    start_send(peer, 0, buf, len_bytes, match, flags, 0, request);
+    start_send(peer, 0, NULL, buf, len_bytes, match, flags, 0, request);
     return VELO_OK;
 }
 
@@ -192,7 +204,19 @@ int velo_mq_isend_in(struct velo_mq_peer *peer, uint32_t space, const void *buf,
                          "space is %u and flags are %#x; give a space below %d, and "
                          "VELO_MQ_SYNC or VELO_MQ_COOKIE or both or 0",
                          space, flags, VELO_MQ_SPACES);
-    start_send(peer, space, buf, len_bytes, match, flags, cookie, request);
+    start_send(peer, space, NULL, buf, len_bytes, match, flags, cookie, request);
+    return VELO_OK;
+}
+
+int velo_mq_isend_layout(struct velo_mq_peer *peer, const struct velo_mq_layout *layout,
+                         void *state, size_t len_bytes, uint64_t match, uint32_t flags,
+                         struct velo_mq_request *request)
+{
+    if (!peer || !request || !layout || !layout->pack)
+        return velo_fail(VELO_ERR_ARG, "peer, request, layout or its pack() is NULL");
+    if (flags & ~(uint32_t)VELO_MQ_SYNC)
+        return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", flags);
+    start_send(peer, 0, layout, state, len_bytes, match, flags, 0, request);
     return VELO_OK;
 }
 
