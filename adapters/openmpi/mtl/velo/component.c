@@ -169,6 +169,8 @@ static mca_mtl_base_module_t *component_init(VELO_OMPI_MTL_INIT_PARAMS)
     /* Open MPI then adds all processes at once, and else when it first sends to one. */
     if (mtl_velo_learns_names())
         mtl_velo.super.mtl_flags |= MCA_MTL_BASE_FLAG_REQUIRE_WORLD;
+    mtl_velo.packs_whole = mca_mtl_velo_component.params.simulated ||
+                           (uint32_t)velo_ompi_local_ranks() != velo_ompi_ranks();
     velo_ompi_idle_init(&mtl_velo.idle, &mca_mtl_velo_component.params);
     (void)opal_progress_register(mtl_velo_progress);
     return &mtl_velo.super;

@@ -52,7 +52,7 @@ struct mtl_velo_request {
     mca_mtl_request_t super;
     struct mtl_velo_op op;
     ompi_communicator_t *comm;   /**< Receive: the source is a rank of it. NULL: a send. */
-    opal_convertor_t *convertor; /**< Receive: unpacks `packed`. */
+    opal_convertor_t *convertor; /**< Receive: unpacks `packed`, or what comes. */
     void *packed;                /**< Ours, to be freed; NULL where the user's memory serves. */
 };
 
@@ -65,6 +65,8 @@ struct mtl_velo_endpoint {
 struct mtl_velo_module {
     mca_mtl_base_module_t super;
     struct velo_mq *mq;
+    bool packs_whole; /**< Data with gaps: nodes or networks fetch messages, which are packed first.
+                       */
     opal_mutex_t lock;
     VELO_OMPI_ATOMIC(int32_t)
     lock_wanted; /**< Threads that need the lock: whoever polls leaves it. */
@@ -137,6 +139,9 @@ static inline bool mtl_velo_source(ompi_communicator_t *comm, int source, velo_i
     *id = endpoint->id;
     return true;
 }
+
+/** Data with gaps goes through the ring in pieces, by its convertor, which is the state. */
+extern const struct velo_mq_layout mtl_velo_layout;
 
 /** Slow part of mtl_velo_lock(). */
 void mtl_velo_lock_wanted(void);

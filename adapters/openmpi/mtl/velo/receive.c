@@ -5,26 +5,47 @@
 
 #include <stdlib.h>
 
-/* The place for a message: the user's memory if that is in one piece, else a buffer from which
- * mtl_velo_complete() unpacks it. */
+/* The place for a message. */
+struct place {
+    void *buf; /* The user's memory, or a buffer from which mtl_velo_complete() unpacks it. */
+    size_t cap_bytes;
+    bool has_gaps; /* The request's convertor takes the pieces that come. */
+};
+
 static inline int prepare_request(struct mtl_velo_request *request, ompi_communicator_t *comm,
-                                  opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
+                                  opal_convertor_t *convertor, struct place *place)
 {
     request->op.mq.done = mtl_velo_done;
     request->op.end = mtl_velo_request_end;
     request->comm = comm;
     request->convertor = convertor;
     request->packed = NULL;
-    opal_convertor_get_packed_size(convertor, cap_bytes);
-    if (*cap_bytes > 0 && __builtin_expect(opal_convertor_need_buffers(convertor), 0)) {
-        request->packed = malloc(*cap_bytes);
-        *buf = request->packed;
-        return request->packed != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    place->buf = NULL;
+    place->has_gaps = false;
+    opal_convertor_get_packed_size(convertor, &place->cap_bytes);
+    if (place->cap_bytes == 0)
+        return OMPI_SUCCESS;
+    if (__builtin_expect(!opal_convertor_need_buffers(convertor), 1)) {
+        opal_convertor_get_current_pointer(convertor, &place->buf);
+        return OMPI_SUCCESS;
     }
-    *buf = NULL;
-    if (*cap_bytes > 0)
-        opal_convertor_get_current_pointer(convertor, buf);
-    return OMPI_SUCCESS;
+    place->has_gaps = !mtl_velo.packs_whole;
+    if (place->has_gaps)
+        return OMPI_SUCCESS;
+    request->packed = malloc(place->cap_bytes);
+    place->buf = request->packed;
+    return request->packed != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+/* The lock is held. */
+static inline int start(struct mtl_velo_request *request, const struct place *place, velo_id_t from,
+                        uint64_t wanted, uint64_t ignore)
+{
+    if (__builtin_expect(place->has_gaps, 0))
+        return velo_mq_irecv_layout(mtl_velo.mq, from, wanted, ignore, &mtl_velo_layout,
+                                    request->convertor, place->cap_bytes, &request->op.mq);
+    return velo_mq_irecv(mtl_velo.mq, from, wanted, ignore, place->buf, place->cap_bytes,
+                         &request->op.mq);
 }
 
 int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
@@ -32,17 +53,16 @@ int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int so
 {
     (void)mtl;
     struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
-    void *buf;
-    size_t cap_bytes;
+    struct place place;
     velo_id_t from;
     if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
         return OMPI_ERR_UNREACH;
-    int rc = prepare_request(request, comm, convertor, &buf, &cap_bytes);
+    int rc = prepare_request(request, comm, convertor, &place);
     if (__builtin_expect(rc != OMPI_SUCCESS, 0))
         return rc;
     mtl_velo_lock();
-    int status = velo_mq_irecv(mtl_velo.mq, from, mtl_velo_wanted(comm, source, tag),
-                               mtl_velo_ignore(source, tag), buf, cap_bytes, &request->op.mq);
+    int status = start(request, &place, from, mtl_velo_wanted(comm, source, tag),
+                       mtl_velo_ignore(source, tag));
     mtl_velo_unlock();
     if (__builtin_expect(status == VELO_OK, 1))
         return OMPI_SUCCESS;
@@ -110,16 +130,18 @@ int mtl_velo_imrecv(mca_mtl_base_module_t *mtl, opal_convertor_t *convertor,
 {
     (void)mtl;
     struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
-    void *buf;
-    size_t cap_bytes;
-    int rc = prepare_request(request, (*message)->comm, convertor, &buf, &cap_bytes);
+    struct place place;
+    int rc = prepare_request(request, (*message)->comm, convertor, &place);
     if (rc != OMPI_SUCCESS)
         return rc;
     struct velo_mq_message *taken = (struct velo_mq_message *)(*message)->req_ptr;
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     mtl_velo_lock();
-    int status = velo_mq_mrecv(mtl_velo.mq, taken, buf, cap_bytes, &request->op.mq);
+    int status = place.has_gaps ? velo_mq_mrecv_layout(mtl_velo.mq, taken, &mtl_velo_layout,
+                                                       convertor, place.cap_bytes, &request->op.mq)
+                                : velo_mq_mrecv(mtl_velo.mq, taken, place.buf, place.cap_bytes,
+                                                &request->op.mq);
     mtl_velo_unlock();
     if (status == VELO_OK)
         return OMPI_SUCCESS;

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message in one piece: the user's memory, or a packed copy to be freed. */
+/* A message: the user's memory in one piece, a packed copy to be freed, or data with gaps. */
 struct piece {
     const void *data;
     size_t len_bytes;
     void *packed;
+    opal_convertor_t *gaps; /* NULL: it is in one piece. */
 };
 
 static int pack_piece(opal_convertor_t *convertor, struct piece *piece)
@@ -22,6 +23,10 @@ static int pack_piece(opal_convertor_t *convertor, struct piece *piece)
         return OMPI_SUCCESS;
     struct iovec iov = {.iov_base = NULL, .iov_len = piece->len_bytes};
     uint32_t iov_count = 1;
+    if (opal_convertor_need_buffers(convertor) && !mtl_velo.packs_whole) {
+        piece->gaps = convertor;
+        return OMPI_SUCCESS;
+    }
     if (opal_convertor_need_buffers(convertor)) {
         piece->packed = malloc(piece->len_bytes);
         if (piece->packed == NULL)
@@ -36,6 +41,7 @@ static int pack_piece(opal_convertor_t *convertor, struct piece *piece)
 static inline int take_piece(opal_convertor_t *convertor, struct piece *piece)
 {
     piece->packed = NULL;
+    piece->gaps = NULL;
     /* For contiguous data the PML fills in only the members that are read here, with pBaseBuf
      * already at the first byte. Persistent and buffered sends come with a convertor made for
      * sending, in which pBaseBuf is the user's address: MPI_BOTTOM, or an address before the data.
@@ -65,14 +71,24 @@ static int finish_send(struct velo_mq_request *request)
     }
 }
 
+/* Start a send. The lock is held. */
+static int start(struct velo_mq_peer *peer, const struct piece *piece, uint64_t match,
+                 mca_pml_base_send_mode_t mode, struct velo_mq_request *request)
+{
+    uint32_t flags = mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0;
+    if (piece->gaps != NULL)
+        return velo_mq_isend_layout(peer, &mtl_velo_layout, piece->gaps, piece->len_bytes, match,
+                                    flags, request);
+    return velo_mq_isend(peer, piece->data, piece->len_bytes, match, flags, request);
+}
+
 static int send_slowly(struct velo_mq_peer *peer, const struct piece *piece, uint64_t match,
                        mca_pml_base_send_mode_t mode)
 {
     struct velo_mq_request request;
     memset(&request, 0, sizeof request);
     mtl_velo_lock();
-    int status = velo_mq_isend(peer, piece->data, piece->len_bytes, match,
-                               mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request);
+    int status = start(peer, piece, match, mode, &request);
     mtl_velo_unlock();
     if (status == VELO_OK)
         status = finish_send(&request);
@@ -94,7 +110,7 @@ int mtl_velo_send(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int ran
         return rc;
     uint64_t match = mtl_velo_match(comm, comm->c_my_rank, tag);
     int status = VELO_AGAIN;
-    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && piece.gaps == NULL) {
         mtl_velo_lock();
         status = velo_mq_try_send(peer, piece.data, piece.len_bytes, match);
         mtl_velo_unlock();
@@ -124,7 +140,7 @@ int mtl_velo_isend(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int ra
     int status = VELO_AGAIN;
     request->comm = NULL;
     request->packed = piece.packed;
-    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && piece.gaps == NULL) {
         mtl_velo_lock();
         status = velo_mq_try_send(peer, piece.data, piece.len_bytes, match);
         mtl_velo_unlock();
@@ -137,9 +153,7 @@ int mtl_velo_isend(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int ra
     request->op.mq.done = mtl_velo_done;
     request->op.end = mtl_velo_request_end;
     mtl_velo_lock();
-    status =
-        velo_mq_isend(peer, piece.data, piece.len_bytes, match,
-                      mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request->op.mq);
+    status = start(peer, &piece, match, mode, &request->op.mq);
     mtl_velo_unlock();
     if (__builtin_expect(status == VELO_OK, 1))
         return OMPI_SUCCESS;
