@@ -42,17 +42,20 @@ struct mca_btl_base_endpoint_t {
     struct velo_rma_peer *rma; /**< NULL until the first operation on its memory. */
     opal_list_t waiting;       /**< Fragments that found the ring full, in order. */
     bool has_left;             /**< Its port is closed: another's may have the same id. */
+    char *room; /**< Reserved in its ring, for the longest message; NULL: nothing is. */
+    struct btl_velo_fragment *packed; /**< The fragment whose payload lies there; NULL: none. */
 };
 typedef struct mca_btl_base_endpoint_t mca_btl_base_endpoint_t;
 OBJ_CLASS_DECLARATION(mca_btl_base_endpoint_t);
 
-/** A descriptor with its memory: the first segment is ours, the second the user's if there is one.
- */
+/** A descriptor with its memory: the first segment is ours; the second one, if there is one, the
+ *  user's, or in the ring, or ours again. */
 struct btl_velo_fragment {
     mca_btl_base_descriptor_t super;
     mca_btl_base_segment_t segments[2];
     struct mca_btl_base_endpoint_t *endpoint;
     mca_btl_base_tag_t tag;
+    bool is_in_ring; /**< It is its endpoint's `packed`. */
 };
 OBJ_CLASS_DECLARATION(btl_velo_fragment_small);
 OBJ_CLASS_DECLARATION(btl_velo_fragment_large);
@@ -159,6 +162,9 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
                    opal_convertor_t *convertor, void *header, size_t header_bytes,
                    size_t payload_bytes, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
                    mca_btl_base_descriptor_t **descriptor);
+/** Room in the ring for the payload of a fragment that is about to be packed; NULL: not now. The
+ *  lock is held. */
+void *btl_velo_room(struct btl_velo_fragment *fragment, size_t header_bytes, size_t len_bytes);
 /** Send fragments that wait for room. Returns the number of fragments sent. */
 int btl_velo_send_waiting(void);
 

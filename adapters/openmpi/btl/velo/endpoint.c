@@ -13,6 +13,8 @@ static void endpoint_construct(struct mca_btl_base_endpoint_t *endpoint)
     endpoint->conn = NULL;
     endpoint->rma = NULL;
     endpoint->has_left = false;
+    endpoint->room = NULL;
+    endpoint->packed = NULL;
     OBJ_CONSTRUCT(&endpoint->waiting, opal_list_t);
 }
 
@@ -57,6 +59,10 @@ static void disconnect_endpoint(struct mca_btl_base_endpoint_t *endpoint)
     (void)velo_rma_disconnect(endpoint->rma);
     endpoint->conn = NULL;
     endpoint->rma = NULL;
+    if (endpoint->packed != NULL)
+        endpoint->packed->is_in_ring = false; /* Its process has left: nobody sends it. */
+    endpoint->room = NULL;
+    endpoint->packed = NULL;
 }
 
 /* Open MPI names the endpoint of a process once for each purpose that it has: it stays until the

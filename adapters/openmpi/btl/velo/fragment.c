@@ -27,6 +27,7 @@ static struct btl_velo_fragment *take_fragment(struct mca_btl_base_endpoint_t *e
     fragment->segments[0].seg_addr.pval = fragment->super.super.ptr;
     fragment->segments[0].seg_len = own_bytes;
     fragment->endpoint = endpoint;
+    fragment->is_in_ring = false;
     return fragment;
 }
 
@@ -42,9 +43,42 @@ mca_btl_base_descriptor_t *btl_velo_alloc(mca_btl_base_module_t *btl,
 int btl_velo_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor)
 {
     (void)btl;
+    struct btl_velo_fragment *fragment = (struct btl_velo_fragment *)descriptor;
+    if (__builtin_expect(fragment->is_in_ring, 0)) {
+        OPAL_THREAD_LOCK(&btl_velo.lock);
+        if (fragment->is_in_ring)
+            fragment->endpoint->packed = NULL; /* The room stays, for the next message. */
+        OPAL_THREAD_UNLOCK(&btl_velo.lock);
+    }
     bool small = descriptor->super.super.super.obj_class == OBJ_CLASS(btl_velo_fragment_small);
     opal_free_list_return(small ? &btl_velo.small : &btl_velo.large, &descriptor->super);
     return OPAL_SUCCESS;
+}
+
+/* This also moves the convertor on; without a buffer it gives the address instead. */
+static bool pack(opal_convertor_t *convertor, void **to, size_t *len_bytes)
+{
+    struct iovec iov = {.iov_base = *to, .iov_len = *len_bytes};
+    uint32_t iov_count = 1;
+    int rc = opal_convertor_pack(convertor, &iov, &iov_count, len_bytes);
+    *to = iov.iov_base;
+    return rc >= 0;
+}
+
+/* Pack the payload where its receiver reads it, or into the fragment's own memory. */
+static bool pack_payload(struct btl_velo_fragment *fragment, opal_convertor_t *convertor,
+                         size_t header_bytes, size_t *len_bytes)
+{
+    OPAL_THREAD_LOCK(&btl_velo.lock);
+    void *to = btl_velo_room(fragment, header_bytes, *len_bytes);
+    bool is_packed = to == NULL || pack(convertor, &to, len_bytes);
+    OPAL_THREAD_UNLOCK(&btl_velo.lock);
+    if (to == NULL) {
+        to = (char *)fragment->segments[0].seg_addr.pval + header_bytes;
+        is_packed = pack(convertor, &to, len_bytes);
+    }
+    fragment->segments[1].seg_addr.pval = to;
+    return is_packed;
 }
 
 mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
@@ -62,22 +96,14 @@ mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
         take_fragment(endpoint, order, header_bytes + (in_place ? 0 : *len_bytes), flags);
     if (fragment == NULL)
         return NULL;
-    struct iovec iov = {.iov_base = NULL, .iov_len = *len_bytes};
-    if (!in_place)
-        iov.iov_base = (char *)fragment->segments[0].seg_addr.pval + header_bytes;
-    uint32_t iov_count = 1;
-    /* This also moves the convertor on; without a buffer it gives the address instead. */
-    if (opal_convertor_pack(convertor, &iov, &iov_count, len_bytes) < 0) {
+    fragment->segments[1].seg_addr.pval = NULL;
+    if (in_place ? !pack(convertor, &fragment->segments[1].seg_addr.pval, len_bytes)
+                 : !pack_payload(fragment, convertor, header_bytes, len_bytes)) {
         (void)btl_velo_free(btl, &fragment->super);
         return NULL;
     }
-    if (in_place) {
-        fragment->segments[0].seg_len = header_bytes;
-        fragment->segments[1].seg_addr.pval = iov.iov_base;
-        fragment->segments[1].seg_len = *len_bytes;
-        fragment->super.des_segment_count = 2;
-    } else {
-        fragment->segments[0].seg_len = header_bytes + *len_bytes;
-    }
+    fragment->segments[0].seg_len = header_bytes;
+    fragment->segments[1].seg_len = *len_bytes;
+    fragment->super.des_segment_count = 2;
     return &fragment->super;
 }

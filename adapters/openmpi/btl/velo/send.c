@@ -92,11 +92,88 @@ static int send_contiguous(struct velo_conn *conn, const void *payload, size_t p
     return velo_try_send(conn, line, header_bytes + payload_bytes, tag);
 }
 
+/* ---- room that is reserved ------------------------------------------------------------------- */
+
+void *btl_velo_room(struct btl_velo_fragment *fragment, size_t header_bytes, size_t len_bytes)
+{
+    struct mca_btl_base_endpoint_t *endpoint = fragment->endpoint;
+    if (len_bytes < ALIGNED_BYTES || header_bytes > HEADER_BYTES_MAX || endpoint->conn == NULL ||
+        endpoint->packed != NULL || opal_list_get_size(&endpoint->waiting) > 0)
+        return NULL;
+    if (endpoint->room == NULL &&
+        velo_try_reserve(endpoint->conn,
+                         btl_velo.super.btl_max_send_size + sizeof(struct btl_velo_front),
+                         (void **)&endpoint->room) != VELO_OK)
+        return NULL;
+    endpoint->packed = fragment;
+    fragment->is_in_ring = true;
+    return endpoint->room + sizeof(struct btl_velo_front);
+}
+
+/* Another message goes first, and takes the room: the payload moves to the fragment's own memory.
+ */
+static void move_out(struct btl_velo_fragment *fragment)
+{
+    mca_btl_base_segment_t *own = &fragment->segments[0], *payload = &fragment->segments[1];
+    void *to = (char *)own->seg_addr.pval + own->seg_len;
+    memcpy(to, payload->seg_addr.pval, payload->seg_len);
+    payload->seg_addr.pval = to;
+    fragment->is_in_ring = false;
+}
+
+/* Copy a fragment whose payload lies elsewhere. Returns the length of the message. */
+static size_t copy_to_room(char *room, const struct btl_velo_fragment *fragment)
+{
+    const mca_btl_base_segment_t *own = &fragment->segments[0], *payload = &fragment->segments[1];
+    bool is_whole = fragment->super.des_segment_count == 1;
+    size_t header_bytes = is_whole ? 0 : own->seg_len;
+    if (is_whole)
+        payload = own;
+    uint64_t header_at = 0;
+    if (header_bytes + payload->seg_len > VELO_INLINE_BYTES) {
+        header_at = header_bytes <= HEADER_BYTES_MAX ? sizeof(struct btl_velo_front) - header_bytes
+                                                     : sizeof header_at;
+        memcpy(room, &header_at, sizeof header_at);
+    }
+    copy_short(room + header_at, own->seg_addr.pval, header_bytes);
+    if (payload->seg_len > 0)
+        memcpy(room + header_at + header_bytes, payload->seg_addr.pval, payload->seg_len);
+    return header_at + header_bytes + payload->seg_len;
+}
+
+/* Write the header of a fragment whose payload lies in the room. The same. */
+static size_t complete_room(char *room, const struct btl_velo_fragment *fragment)
+{
+    const mca_btl_base_segment_t *own = &fragment->segments[0], *payload = &fragment->segments[1];
+    uint64_t header_at = sizeof(struct btl_velo_front) - own->seg_len;
+    memcpy(room, &header_at, sizeof header_at);
+    copy_short(room + header_at, own->seg_addr.pval, own->seg_len);
+    return sizeof(struct btl_velo_front) + payload->seg_len;
+}
+
+static int put_in_room(struct mca_btl_base_endpoint_t *endpoint, struct btl_velo_fragment *fragment)
+{
+    char *room = endpoint->room;
+    size_t len_bytes;
+    if (endpoint->packed == fragment) {
+        len_bytes = complete_room(room, fragment);
+    } else {
+        if (endpoint->packed != NULL)
+            move_out(endpoint->packed);
+        len_bytes = copy_to_room(room, fragment);
+    }
+    fragment->is_in_ring = false;
+    endpoint->packed = NULL;
+    endpoint->room = NULL;
+    return velo_commit(endpoint->conn, len_bytes, fragment->tag);
+}
+
 /* The lock is held. */
-static int put_in_ring(struct mca_btl_base_endpoint_t *endpoint,
-                       const struct btl_velo_fragment *fragment)
+static int put_in_ring(struct mca_btl_base_endpoint_t *endpoint, struct btl_velo_fragment *fragment)
 {
     const mca_btl_base_segment_t *own = &fragment->segments[0], *users = &fragment->segments[1];
+    if (__builtin_expect(endpoint->room != NULL, 0))
+        return put_in_room(endpoint, fragment);
     if (fragment->super.des_segment_count == 2)
         return send_contiguous(endpoint->conn, users->seg_addr.pval, users->seg_len,
                                own->seg_addr.pval, own->seg_len, fragment->tag);
@@ -196,7 +273,8 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
     OPAL_THREAD_LOCK(&btl_velo.lock);
     int rc = connect_endpoint(endpoint);
     int status = VELO_AGAIN;
-    if (rc == OPAL_SUCCESS && opal_list_get_size(&endpoint->waiting) == 0)
+    /* Room that is reserved is for btl_send: one reservation is open at a time. */
+    if (rc == OPAL_SUCCESS && opal_list_get_size(&endpoint->waiting) == 0 && endpoint->room == NULL)
         status = send_pieces(endpoint->conn, convertor, header, header_bytes, payload_bytes, tag);
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     if (__builtin_expect(status == VELO_OK, 1))
