@@ -65,20 +65,28 @@ static bool pack(opal_convertor_t *convertor, void **to, size_t *len_bytes)
     return rc >= 0;
 }
 
-/* Pack the payload where its receiver reads it, or into the fragment's own memory. */
-static bool pack_payload(struct btl_velo_fragment *fragment, opal_convertor_t *convertor,
-                         size_t header_bytes, size_t *len_bytes)
+static void describe(struct btl_velo_fragment *fragment, size_t header_bytes, void *payload,
+                     size_t payload_bytes)
+{
+    fragment->segments[0].seg_len = header_bytes;
+    fragment->segments[1].seg_addr.pval = payload;
+    fragment->segments[1].seg_len = payload_bytes;
+    fragment->super.des_segment_count = 2;
+}
+
+/* Pack the payload where its receiver reads it. False: there is no room now. As soon as the lock is
+ * released another thread may take that, and move the payload out. */
+static bool pack_in_ring(struct btl_velo_fragment *fragment, opal_convertor_t *convertor,
+                         size_t header_bytes, size_t *len_bytes, bool *is_packed)
 {
     OPAL_THREAD_LOCK(&btl_velo.lock);
     void *to = btl_velo_room(fragment, header_bytes, *len_bytes);
-    bool is_packed = to == NULL || pack(convertor, &to, len_bytes);
-    OPAL_THREAD_UNLOCK(&btl_velo.lock);
-    if (to == NULL) {
-        to = (char *)fragment->segments[0].seg_addr.pval + header_bytes;
-        is_packed = pack(convertor, &to, len_bytes);
+    if (to != NULL) {
+        *is_packed = pack(convertor, &to, len_bytes);
+        describe(fragment, header_bytes, to, *len_bytes);
     }
-    fragment->segments[1].seg_addr.pval = to;
-    return is_packed;
+    OPAL_THREAD_UNLOCK(&btl_velo.lock);
+    return to != NULL;
 }
 
 mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
@@ -96,14 +104,15 @@ mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
         take_fragment(endpoint, order, header_bytes + (in_place ? 0 : *len_bytes), flags);
     if (fragment == NULL)
         return NULL;
-    fragment->segments[1].seg_addr.pval = NULL;
-    if (in_place ? !pack(convertor, &fragment->segments[1].seg_addr.pval, len_bytes)
-                 : !pack_payload(fragment, convertor, header_bytes, len_bytes)) {
+    bool is_packed = true;
+    if (in_place || !pack_in_ring(fragment, convertor, header_bytes, len_bytes, &is_packed)) {
+        void *to = in_place ? NULL : (char *)fragment->segments[0].seg_addr.pval + header_bytes;
+        is_packed = pack(convertor, &to, len_bytes);
+        describe(fragment, header_bytes, to, *len_bytes);
+    }
+    if (!is_packed) {
         (void)btl_velo_free(btl, &fragment->super);
         return NULL;
     }
-    fragment->segments[0].seg_len = header_bytes;
-    fragment->segments[1].seg_len = *len_bytes;
-    fragment->super.des_segment_count = 2;
     return &fragment->super;
 }
