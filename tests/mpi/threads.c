@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define THREADS 4
 #define ROUNDS 300
@@ -44,6 +45,37 @@ static void *ping_pong(void *argument)
 }
 
 TEST(threads_talk_to_threads, 2) { run(ping_pong, MPI_COMM_WORLD); }
+
+/* Data with gaps is packed into memory that its receiver reads; a message of another thread may go
+ * before it. */
+static void *send_with_gaps(void *argument)
+{
+    enum { BLOCK = 96, STRIDE = 112, BLOCKS = 1500 };
+    const struct worker *self = argument;
+    MPI_Datatype type;
+    MPI_Type_create_hvector(BLOCKS, BLOCK, STRIDE, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    char *out = must_alloc(BLOCKS * STRIDE), *in = must_alloc(BLOCKS * STRIDE);
+    fill(out, BLOCKS * STRIDE, (unsigned)self->number);
+    for (int i = 0; i < ROUNDS; i++) {
+        int value = -1;
+        for (size_t at = 0; at < BLOCKS * STRIDE; at += STRIDE)
+            out[at]++;
+        MPI_Sendrecv(&i, 1, MPI_INT, 1 - rank, 10 + self->number, &value, 1, MPI_INT, 1 - rank,
+                     10 + self->number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, 1, type, 1 - rank, self->number, in, 1, type, 1 - rank, self->number,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK_EQ(value, i);
+        for (size_t at = 0; at < BLOCKS * STRIDE; at += STRIDE)
+            CHECK(memcmp(in + at, out + at, BLOCK) == 0);
+    }
+    MPI_Type_free(&type);
+    free(out);
+    free(in);
+    return NULL;
+}
+
+TEST(threads_that_send_data_with_gaps_keep_it_apart, 2) { run(send_with_gaps, MPI_COMM_WORLD); }
 
 static void *stream(void *argument)
 {
