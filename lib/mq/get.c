@@ -33,12 +33,9 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
         op->address = arrival->address;
     } else if (!mq_offer_connect_rma(op->peer)) {
         return false;
-    } else if (mq->measures_ways) {
-        op->start_ns = wait_now_ns();
-        if (mq_way_choose(op->peer) == WAY_COPY) {
-            op->key = arrival->key;
-            return false;
-        }
+    } else if (mq->measures_ways && mq_way_choose(op) == WAY_COPY) {
+        op->key = op->start_ns ? arrival->key : 0;
+        return false;
     }
     op->state = OP_GETTING;
     op->key = arrival->key;
@@ -89,9 +86,10 @@ static int go_on(struct transfer *op)
         list_append(&mq->gets, &op->entry.link);
         return status == VELO_OK;
     }
-    bool is_measured = mq->measures_ways && !mq_offer_is_carried(op->peer);
+    bool has_choice = mq->measures_ways && !mq_offer_is_carried(op->peer);
+    bool is_measured = has_choice && op->start_ns;
     if (status) {
-        if (is_measured)
+        if (has_choice)
             mq_way_failed(op);
         op->start_ns = wait_now_ns();
         op->key = is_measured ? op->key : 0; /* What follows is measured as a copy. */

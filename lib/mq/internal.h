@@ -69,7 +69,8 @@ struct transfer {
     };
     union {
         uint64_t sequence; /* Receive, posted: its number in the order of posting. */
-        int64_t start_ns;  /* Receive, matched, with a key: the time when its data began to come; */
+        int64_t start_ns;  /* Receive, matched, with a key: the time when its data began to come, or
+                            * 0: it is not measured; */
         uint64_t address;  /* or, from a peer over a transport, where the data is there. */
     };
     char *buf;          /* With a layout: its state. */
@@ -472,8 +473,9 @@ void mq_offer_revoke(struct transfer *op);
 
 /* ---- way.c ----------------------------------------------------------------------------------- */
 
-/** The way for the next message: mostly the one that was faster lately. */
-enum way mq_way_choose(struct velo_mq_peer *peer);
+/** The way for a message: mostly the one that was faster lately. Its start_ns is 0 if its time says
+ *  nothing about others. */
+enum way mq_way_choose(struct transfer *op);
 /** The data of a receive has come, in the way that was chosen for it. */
 void mq_way_measured(const struct transfer *op, enum way way);
 /** A get that was offered has failed. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -440,6 +441,57 @@ static void send_all(void *arg)
     }
     node_close(&node);
     free(out);
+}
+
+/* Receive into memory that nobody has touched, or into the same memory again. */
+static void receive_long(struct node *nodes, struct velo_mq_peer *peer, const unsigned char *out,
+                         unsigned char *in)
+{
+    struct velo_mq_request send = {0}, recv = {0};
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, in, 2 * MIB, &recv));
+    CHECK_OK(velo_mq_isend(peer, out, 2 * MIB, 1, 0, &send));
+    nodes_finish(nodes, 2, &recv);
+    nodes_finish(nodes, 2, &send);
+    CHECK_OK(recv.status);
+    CHECK(pattern_matches(in, 2 * MIB, 7));
+}
+
+static unsigned char *fresh_memory(void)
+{
+    void *memory = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    return memory;
+}
+
+TEST(messages_into_memory_that_nobody_has_touched_are_fetched_and_are_no_measure)
+{
+    enum { FRESH = 6 };
+    struct node nodes[2];
+    test_needs_shared_memory();
+    if (is_simulated())
+        test_skip("the node fetches, or nobody");
+    nodes_open(nodes, 2, NULL, true);
+    struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+    unsigned char *out = malloc(2 * MIB), *in = NULL;
+    CHECK(out != NULL);
+    pattern_fill(out, 2 * MIB, 7);
+    for (int i = 0; i < FRESH; i++) {
+        if (in)
+            CHECK_EQ(munmap(in, 2 * MIB), 0);
+        in = fresh_memory();
+        receive_long(nodes, peer, out, in);
+        if (node_counters(&nodes[1]).fetched == 0)
+            test_skip("the kernel forbids to fetch");
+    }
+    CHECK_EQ(node_counters(&nodes[1]).fetched, FRESH);
+    /* Now both ways are measured, two messages each, as if nothing had been. */
+    for (int i = 0; i < 4; i++)
+        receive_long(nodes, peer, out, in);
+    CHECK_EQ(node_counters(&nodes[1]).fetched, FRESH + 2);
+    CHECK_EQ(node_counters(&nodes[1]).copied, 2);
+    CHECK_EQ(munmap(in, 2 * MIB), 0);
+    free(out);
+    nodes_close(nodes, 2);
 }
 
 /* The receiver is told that it may read the sender's memory, and then cannot. */
