@@ -296,7 +296,9 @@ VELO_API int velo_mq_disconnect(struct velo_mq_peer *peer);
  * @retval VELO_ERR_ARG         An argument is NULL.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
- * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense,
+ *                              or the peer cannot connect back to
+ *                              answer, and refuses our messages.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_isend
@@ -616,7 +618,9 @@ VELO_API int velo_mq_progress(struct velo_mq *mq);
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port, or was given up.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_NO_MEMORY   Out of memory, here or at the peer.
- * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense,
+ *                              or the peer cannot connect back to
+ *                              answer, and refuses our messages.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_progress, velo_mq_idle
@@ -638,7 +642,9 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port, or was given up.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_NO_MEMORY   Out of memory, here or at the peer.
- * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense,
+ *                              or the peer cannot connect back to
+ *                              answer, and refuses our messages.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_wait, velo_mq_progress

@@ -36,8 +36,8 @@ static int peer_status(const struct velo_conn *conn)
     uint64_t entry = order_read_entry(&conn->segment->entries[conn->index]);
     if (unlikely(entry_state(entry) == ENTRY_REFUSED))
         return velo_fail(VELO_ERR_CORRUPT,
-                         "the receiver found a damaged message on this connection "
-                         "and refuses it; disconnect and connect again");
+                         "the receiver refuses this connection: it found a damaged message, or "
+                         "cannot connect back to answer; disconnect and connect again");
     return VELO_OK;
 }
 

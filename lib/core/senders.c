@@ -243,6 +243,15 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
         retire_refused(port, rx);
 }
 
+void rx_refuse_from(struct velo_port *port, velo_id_t source, uint32_t generation)
+{
+    for (uint32_t i = 0; i < port->shape.conns_max; i++) {
+        struct ring_rx *rx = &port->rings[i];
+        if (is_from(rx, source, generation) && rx->mode != RX_REFUSED && rx->mode != RX_DEPARTED)
+            rx_refuse(port, rx);
+    }
+}
+
 /* A sender is dead, or says that it left. */
 static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 {

@@ -52,9 +52,12 @@ static bool answer_sender(struct transfer *op)
 
 bool mq_answer_fin(struct transfer *op)
 {
-    int status = mq_peer_open_extra(op->peer);
-    if (unlikely(status))
-        return true; /* The message is here, and its sender does not wait for the FIN any more. */
+    int status = mq_peer_open_way_back(op->peer);
+    if (unlikely(status)) { /* The message is here. */
+        if (op->peer->cannot_answer)
+            op->outcome = status; /* But its sender takes it for lost. */
+        return true;
+    }
     op->kind = MQ_WIRE_FIN;
     return answer_sender(op);
 }
@@ -87,7 +90,7 @@ static int send_refusal(struct velo_mq_peer *peer, uint64_t id)
 
 void mq_answer_refuse(struct velo_mq_peer *peer, uint64_t id)
 {
-    if (mq_peer_open_extra(peer))
+    if (mq_peer_open_way_back(peer))
         return; /* The peer does not wait for it any more. */
     int status = peer->refusals.first ? VELO_AGAIN : send_refusal(peer, id);
     struct refusal *refusal = status == VELO_AGAIN ? malloc(sizeof *refusal) : NULL;

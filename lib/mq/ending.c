@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../base/error.h"
+#include "../core/senders.h"
 #include "posted.h"
 
 /* Take a request that has an id out of the list in which it waits. */
@@ -79,6 +80,9 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
     }
     (void)velo_disconnect(peer->conn);
     peer->conn = NULL;
+    if (peer->cannot_answer && !mq_offer_is_carried(peer))
+        rx_refuse_from(mq->port, peer->id, peer->generation);
+    peer->cannot_answer = false;
     mq->work |= WORK_REAP;
     if (peer->is_deferred)
         mq->work |= WORK_RESUME;

@@ -132,6 +132,7 @@ struct velo_mq_peer {
     bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
     bool stages;             /* Pieces of announced sends are copied ahead. */
+    bool cannot_answer;      /* It has to hear that: what it sends is refused. */
     struct link active;      /* In mq->active: it has something to send, or is gone. */
     struct velo_conn *extra; /* For everything else; opened when needed. */
     void *reserved;          /* Room in `extra` for a DATA that is reserved; NULL: none is. */
@@ -493,6 +494,9 @@ struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t gene
 uint32_t mq_peer_first_bytes(const struct velo_mq *mq);
 /** Open the extra connection if it is not open. */
 int mq_peer_open_extra(struct velo_mq_peer *peer);
+/** The same to answer the peer. If that fails, the peer is lost, and is told so: else it would wait
+ * for ever. */
+int mq_peer_open_way_back(struct velo_mq_peer *peer);
 /** This is a peer's extra connection. */
 void mq_peer_set_extra(struct velo_mq_peer *peer, struct velo_conn *extra);
 /** Have progress look at this peer. */

@@ -134,6 +134,16 @@ int mq_peer_open_extra(struct velo_mq_peer *peer)
     return VELO_OK;
 }
 
+int mq_peer_open_way_back(struct velo_mq_peer *peer)
+{
+    int status = mq_peer_open_extra(peer);
+    if (likely(status == VELO_OK) || peer->gone)
+        return status;
+    peer->cannot_answer = status != VELO_ERR_PEER_DEAD && status != VELO_ERR_PEER_CLOSED;
+    mq_peer_lost(peer, status);
+    return status;
+}
+
 void mq_peer_activate(struct velo_mq_peer *peer)
 {
     struct velo_mq *mq = peer->mq;

@@ -25,7 +25,7 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct 
     op->end_bytes = arrival->total_bytes < op->len_bytes ? arrival->total_bytes : op->len_bytes;
     if (!op->peer)
         return give_up(op, VELO_ERR_NO_MEMORY);
-    int status = mq_peer_open_extra(op->peer);
+    int status = mq_peer_open_way_back(op->peer);
     if (status)
         return give_up(op, status);
     bool is_whole = op->end_bytes <= arrival->len_bytes;
@@ -92,10 +92,7 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
     op->end_bytes = cts.end_bytes;
     op->state = OP_STREAMING;
     list_append(&op->peer->streams, &op->entry.link);
-    int status = mq_peer_open_extra(op->peer);
-    if (status)
-        mq_peer_lost(op->peer, status);
-    else
+    if (mq_peer_open_way_back(op->peer) == VELO_OK)
         mq_peer_activate(op->peer);
     return true;
 }

@@ -641,6 +641,42 @@ TEST(messages_keep_their_order_when_their_sender_disconnects_and_connects_again)
     }
 }
 
+/* Nobody can connect to a sender whose connections are all taken; so nobody can answer it. */
+TEST(a_sender_that_cannot_be_answered_hears_of_it)
+{
+    static const size_t lengths[] = {1, 100000};
+    test_needs_shared_memory();
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        struct node nodes[2], other;
+        struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+        char *out = calloc(1, lengths[i]), *in = calloc(1, lengths[i]);
+        struct velo_mq_request send = {0}, recv = {0};
+        struct velo_conn *taken;
+        CHECK(out != NULL && in != NULL);
+        attr.domain = test_domain();
+        attr.vpid = 0;
+        attr.conns_max = 1;
+        CHECK_OK(velo_port_open(&attr, &nodes[0].port));
+        CHECK_OK(velo_mq_open(nodes[0].port, NULL, NULL, &nodes[0].mq));
+        nodes[0].id = velo_port_id(nodes[0].port);
+        nodes[0].rma = NULL;
+        node_open(&nodes[1], 1, 0, 0, NULL, false);
+        attr.vpid = 2;
+        CHECK_OK(velo_port_open(&attr, &other.port));
+        CHECK_OK(velo_connect(other.port, nodes[0].id, &taken, 0));
+        struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, in, lengths[i], &recv));
+        CHECK_OK(velo_mq_isend(peer, out, lengths[i], 1, VELO_MQ_SYNC, &send));
+        CHECK_STATUS(velo_mq_wait(nodes[1].mq, &recv, TEST_PATIENCE_NS), VELO_ERR_FULL);
+        nodes_settle(&nodes[1], 1);
+        CHECK_STATUS(velo_mq_wait(nodes[0].mq, &send, TEST_PATIENCE_NS), VELO_ERR_CORRUPT);
+        CHECK_OK(velo_port_close(other.port));
+        nodes_close(nodes, 2);
+        free(out);
+        free(in);
+    }
+}
+
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 struct inherited {
