@@ -23,9 +23,10 @@
 /* Polls to one look at RMA while no memory is registered. */
 #define IDLE_POLLS 256
 /* The two copies of a fragment overlap with those of the next one, and stay in cache: that is two
- * to three times as fast as one copy by the kernel, also between far cores. Longer messages than
- * this would have their fragments mixed with RDMA by the PML. */
-#define BTL_VELO_GET_BYTES INT_MAX
+ * to three times as fast as one copy by the kernel, also between far cores. A message that does not
+ * stay in cache gains nothing by that, and its fragments take a page fault for each page of memory
+ * that nobody has touched. */
+#define BTL_VELO_GET_BYTES (32ull << 20)
 
 static int component_register(void);
 static int component_open(void);
