@@ -48,6 +48,20 @@ static int mappings(void)
     return count;
 }
 
+/* KiB of addresses. */
+static long addresses(void)
+{
+    char line[128];
+    long size_kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "VmSize:", 7) == 0)
+            size_kb = strtol(line + 7, NULL, 10);
+    if (file != NULL)
+        (void)fclose(file);
+    return size_kb;
+}
+
 static char data[LONG_BYTES];
 
 static void be_a_child(MPI_Comm parents)
@@ -84,6 +98,7 @@ static void raise_children(char *program, int round, int count, int rank)
 int main(int argc, char **argv)
 {
     int level, rank, first[2] = {0, 0};
+    long first_kb = 0;
     MPI_Comm parents;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -100,12 +115,14 @@ int main(int argc, char **argv)
         if (round == ROUNDS_TO_SETTLE - 1) {
             first[0] = descriptors();
             first[1] = mappings();
+            first_kb = addresses();
         }
     }
     int last[2] = {descriptors(), mappings()};
     if (rank == 0)
-        (void)printf("descriptors %d then %d, segments mapped %d then %d\n", first[0], last[0],
-                     first[1], last[1]);
+        (void)printf(
+            "descriptors %d then %d, segments mapped %d then %d, addresses %ld KiB then %ld\n",
+            first[0], last[0], first[1], last[1], first_kb, addresses());
     if (first[0] > 0 && (last[0] > first[0] + GROWTH_MAX || last[1] > first[1] + GROWTH_MAX))
         fail("what is kept grows with the children that came and went");
     MPI_Finalize();
