@@ -111,6 +111,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/install/prerm
 file(CHMOD ${PROJECT_BINARY_DIR}/install/prerm
      PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/install/prerm)
+set(CPACK_DEBIAN_SIM_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/install/prerm)
 # As dh_dkms writes them.
 foreach(script postinst prerm)
     configure_file(${PROJECT_SOURCE_DIR}/driver/debian/${script}.in
