@@ -22,13 +22,13 @@ static size_t fetched_bytes;
 static int is_forbidden;
 
 /* The library's reads of another process come here, since the program's symbols are found first. */
-__attribute__((visibility("default"))) ssize_t process_vm_readv(pid_t pid, const struct iovec *to,
-                                                                unsigned long to_len,
-                                                                const struct iovec *from,
-                                                                unsigned long from_len,
+__attribute__((visibility("default"))) ssize_t process_vm_readv(pid_t pid, const struct iovec *lvec,
+                                                                unsigned long liovcnt,
+                                                                const struct iovec *rvec,
+                                                                unsigned long riovcnt,
                                                                 unsigned long flags)
 {
-    ssize_t done = syscall(SYS_process_vm_readv, pid, to, to_len, from, from_len, flags);
+    ssize_t done = syscall(SYS_process_vm_readv, pid, lvec, liovcnt, rvec, riovcnt, flags);
     if (done > 0)
         fetched_bytes += (size_t)done;
     else
@@ -36,10 +36,11 @@ __attribute__((visibility("default"))) ssize_t process_vm_readv(pid_t pid, const
     return done;
 }
 
-static void fail(size_t len_mib)
+static _Noreturn void fail(size_t len_mib)
 {
     (void)fprintf(stderr, "%zu MiB: %zu bytes were fetched\n", len_mib, fetched_bytes);
     (void)MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
 }
 
 static void receive(size_t len_mib, size_t least_mib, char value)

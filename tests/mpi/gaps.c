@@ -18,10 +18,11 @@ static int rank;
 static unsigned char *sent, *received;
 static MPI_Datatype type;
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     (void)fprintf(stderr, "rank %d: %s\n", rank, what);
     (void)MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
 }
 
 /* Let this process take no more private memory than that beside what it has. */

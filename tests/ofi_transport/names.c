@@ -175,7 +175,7 @@ static int listening(in_port_t numbers[FILES_MAX])
     int count = 0;
 
     for (int fd = 3; fd < 4 * FILES_MAX && count < FILES_MAX; fd++) {
-        struct sockaddr_in own;
+        struct sockaddr_in own = {0};
         socklen_t len = sizeof own, on_bytes = sizeof(int);
         int on = 0;
         if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &on_bytes) == 0 && on &&

@@ -95,8 +95,9 @@ int64_t fork_child(enum child_act act, int conductor, int64_t (*body)(enum child
         if (act == CHILD_EXITS)
             exit(0);
         alarm(STAYS_S);
-        while (act == CHILD_STAYS)
-            pause();
+        if (act == CHILD_STAYS)
+            for (;;)
+                pause();
         _exit((int)wrong);
     }
     if (act == CHILD_STAYS)
