@@ -223,6 +223,7 @@ void velo_context_end(struct velo_context *ctx)
 	velo_interrupt_leave(ctx);
 	card->lines_free += ctx->lines;
 	card->context_count--;
+	velo_share_give_back(card, ctx->user, VELO_RESOURCE_CONTEXT, 1);
 	wake_up_all(&ctx->wait);
 }
 
@@ -264,7 +265,13 @@ int velo_context_take(struct velo_context *ctx, struct velo_card_take *take)
 		goto out;
 	ctx->mm = current->mm;
 	mutex_lock(&card->state);
-	err = velo_context_begin(ctx, take);
+	err = velo_share_take(card, ctx->user, VELO_RESOURCE_CONTEXT, 1,
+			      card->vector_count * velo_contexts_per_vector());
+	if (!err) {
+		err = velo_context_begin(ctx, take);
+		if (err)
+			velo_share_give_back(card, ctx->user, VELO_RESOURCE_CONTEXT, 1);
+	}
 	mutex_unlock(&card->state);
 	if (err) {
 		mmu_notifier_unregister(&ctx->owner, ctx->mm);

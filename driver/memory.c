@@ -169,6 +169,14 @@ static int velo_table_reserve(struct velo_card *card, struct velo_region *region
 	return 0;
 }
 
+static void velo_table_give_back(struct velo_region *region)
+{
+	struct velo_context *ctx = region->ctx;
+
+	bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
+	velo_share_give_back(ctx->card, ctx->user, VELO_RESOURCE_TABLE, region->page_count);
+}
+
 static void velo_table_fill(struct velo_card *card, struct velo_region *region)
 {
 	struct sg_dma_page_iter at;
@@ -256,6 +264,10 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 
 	err = dma_map_sgtable(dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
 	if (err)
 		goto free_table;
+	err = velo_share_take(card, ctx->user, VELO_RESOURCE_TABLE, region->page_count,
+			      velo_table_pages());
+	if (err)
+		goto unmap;
 
 	mutex_lock(&card->pages);
 	if (region->unmapped || mmu_interval_read_retry(&region->notifier, seq))
@@ -271,6 +283,8 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 
 	if (!err)
 		return 0;
 
+	velo_share_give_back(card, ctx->user, VELO_RESOURCE_TABLE, region->page_count);
+unmap:
 	dma_unmap_sgtable(dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
 free_table:
 	sg_free_table(&region->dma);
@@ -363,7 +377,7 @@ static struct velo_region *velo_region_take_out(struct velo_context *ctx, u32 fi
 			continue;
 		list_del(&region->list);
 		velo_region_withdraw(region);
-		bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
+		velo_table_give_back(region);
 		return region;
 	}
 	return NULL;
@@ -408,7 +422,7 @@ void velo_memory_end(struct velo_context *ctx)
 	mutex_lock(&ctx->card->pages);
 	list_for_each_entry(region, &ctx->regions, list) {
 		velo_region_withdraw(region);
-		bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
+		velo_table_give_back(region);
 		region->page_count = 0;
 	}
 	mutex_unlock(&ctx->card->pages);

@@ -265,6 +265,8 @@ static struct velo_card *velo_card_make(struct pci_dev *pdev)
 	mutex_init(&card->send);
 	init_rwsem(&card->live);
 	mutex_init(&card->pages);
+	spin_lock_init(&card->users_lock);
+	INIT_LIST_HEAD(&card->users);
 	INIT_WORK(&card->rescue, velo_card_rescue);
 	device_initialize(&card->dev);
 	card->dev.class = &velo_class;

@@ -12,6 +12,7 @@
  *			Nobody takes mmap_lock inside, so nobody copies from or to user space
  *  velo_card.pages	the table of pages. An MMU notifier takes it, so nothing is allocated inside
  *  velo_vector.lock	who sleeps; the interrupt's handler takes it
+ *  velo_card.users_lock	what users have
  */
 #ifndef VELO_H
 #define VELO_H
@@ -88,6 +89,13 @@ struct velo_grant {
 
 #define VELO_GRANTS_MAX 64
 
+/* What users have shares of. */
+enum velo_resource {
+	VELO_RESOURCE_CONTEXT,
+	VELO_RESOURCE_TABLE, /* entries of the table of pages */
+	VELO_RESOURCES,
+};
+
 struct velo_grants {
 	unsigned int count;
 	struct velo_grant rules[VELO_GRANTS_MAX];
@@ -132,6 +140,8 @@ struct velo_setup {
  * @lines_free: lines of stores that no context has
  * @grants: under @live
  * @setup: under @state
+ * @users_lock: guards @users
+ * @users: who has anything of the card, and how much
  * @table: the node's table of pages
  * @table_dma: its address for the card
  * @table_used: bit n: entry n is in use
@@ -167,6 +177,9 @@ struct velo_card {
 
 	struct velo_grants grants;
 	struct velo_setup setup;
+
+	spinlock_t users_lock;
+	struct list_head users;
 
 	u64 *table;
 	dma_addr_t table_dma;
@@ -298,6 +311,12 @@ ssize_t velo_grants_show(const struct velo_grants *grants, char *text);
 int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants);
 bool velo_granted(struct velo_context *ctx, u32 target);
 int velo_grants_init(struct velo_card *card);
+
+/* shares.c */
+int velo_share_take(struct velo_card *card, kuid_t uid, enum velo_resource what,
+		    unsigned long count, unsigned long total);
+void velo_share_give_back(struct velo_card *card, kuid_t uid, enum velo_resource what,
+			  unsigned long count);
 
 /* file.c */
 extern const struct file_operations velo_file_operations;

@@ -75,17 +75,18 @@ struct velo_card_arm {
 };
 
 /*
- * EBUSY: another process has the wanted context. ENOSPC: no context is free. EEXIST: this file has
- * one already. EPROTO: the caller was built from another spec. EINVAL: there is no such context.
+ * EBUSY: another process has the wanted context. ENOSPC: no context is free. EDQUOT: those that are
+ * free are kept for other users. EEXIST: this file has one already. EPROTO: the caller was built from another spec. EINVAL: there is no such context.
  */
 #define VELO_CARD_TAKE _IOWR('V', 0x40, struct velo_card_take)
 
 /*
  * The pages are pinned until VELO_CARD_WITHDRAW, and counted against RLIMIT_MEMLOCK. When a part of
- * them is unmapped or moved, the node is first made to forget all of them.
+ * them is unmapped or moved, the node is first made to forget all of them. They keep their place in
+ * the table until VELO_CARD_WITHDRAW.
  *
  * EINVAL: not whole pages, no right, or a peer that is none. ENOMEM: beyond RLIMIT_MEMLOCK. ENOSPC:
- * no room in the table. EFAULT: not all of it is memory that can be pinned with these rights.
+ * no room in the table. EDQUOT: what room there is is kept for other users. EFAULT: not all of it is memory that can be pinned with these rights.
  */
 #define VELO_CARD_ENTER _IOWR('V', 0x41, struct velo_card_memory)
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "support.h"
@@ -294,6 +295,147 @@ static void memory_limit(void)
 	munmap(at + 7 * PAGE, PAGE); /* This gives back all eight. */
 	CHECK(context_enter(file, at + 8 * PAGE, 8 * PAGE, 3, &page) == 0);
 	CHECK_FAILS(open(DEVICE, O_RDWR), EACCES);
+}
+
+/*
+ * A process of another user, who may open the card. It tests, says so by closing its end of a pipe,
+ * and keeps what it has until it is told to end.
+ */
+struct user {
+	pid_t pid;
+	int until; /* closed: it ends */
+};
+
+static struct user user_start(unsigned int number, void (*test)(void))
+{
+	unsigned int before = failures;
+	int tested[2], until[2];
+	struct user user;
+	char byte;
+
+	CHECK(pipe2(tested, O_CLOEXEC) == 0 && pipe2(until, O_CLOEXEC) == 0);
+	fflush(stdout);
+	user = (struct user){ fork(), until[1] };
+	if (user.pid == 0) {
+		close(tested[0]);
+		close(until[1]);
+		CHECK(setuid(number) == 0);
+		test();
+		fflush(stdout);
+		close(tested[1]);
+		CHECK(read(until[0], &byte, 1) == 0);
+		_exit(failures != before);
+	}
+	close(tested[1]);
+	close(until[0]);
+	CHECK(user.pid > 0 && read(tested[0], &byte, 1) == 0);
+	close(tested[0]);
+	return user;
+}
+
+static void user_end(struct user user)
+{
+	int status;
+
+	close(user.until);
+	CHECK(waitpid(user.pid, &status, 0) == user.pid && status == 0);
+}
+
+#define USERS 64 /* as driver/shares.c has it */
+
+static unsigned long table_entries(void)
+{
+	FILE *file = fopen("/sys/module/velo/parameters/table_pages_log2", "r");
+	unsigned int log2 = 0;
+
+	CHECK(file && fscanf(file, "%u", &log2) == 1);
+	if (file)
+		fclose(file);
+	return 1ul << log2;
+}
+
+static void take_one(void)
+{
+	struct velo_card_take take;
+
+	context_open(&take);
+}
+
+static void take_one_and_no_more(void)
+{
+	struct velo_card_take take;
+	int file = open(DEVICE, O_RDWR), other = open(DEVICE, O_RDWR);
+
+	CHECK(context_take(file, VELO_CARD_ANY, &take) == 0);
+	CHECK_FAILS(context_take(other, VELO_CARD_ANY, &take), EDQUOT);
+	close(file);
+	CHECK(context_take(other, VELO_CARD_ANY, &take) == 0);
+}
+
+static void enter_a_share_and_no_more(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	const size_t share = table_entries() / 2 / USERS * PAGE;
+	char *at = mmap(NULL, share + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t page, more;
+
+	CHECK(context_enter(file, at, share, 3, &page) == 0);
+	CHECK_FAILS(context_enter(file, at + share, PAGE, 3, &more), EDQUOT);
+	CHECK(context_withdraw(file, page) == 0);
+	CHECK(context_enter(file, at + share, PAGE, 3, &more) == 0);
+}
+
+static void take_all_that_there_is(void)
+{
+	static int files[256];
+	struct velo_card_take take;
+	long most = sysfs_number("contexts_max");
+	unsigned long entered = 0, entries = table_entries();
+	unsigned int count = 0;
+	uint32_t page;
+
+	while (count < 256) {
+		files[count] = open(DEVICE, O_RDWR);
+		if (context_take(files[count], VELO_CARD_ANY, &take))
+			break;
+		count++;
+	}
+	CHECK(errno == EDQUOT);
+	CHECK(count == most - (USERS - 1));
+
+	/* What is unmapped is pinned no more, and still has its place in the table. */
+	while (entered < entries) {
+		char *at = pages(64);
+
+		if (context_enter(files[0], at, 64 * PAGE, 3, &page))
+			break;
+		munmap(at, 64 * PAGE);
+		entered += 64;
+	}
+	CHECK(errno == EDQUOT && sysfs_number("pages") == 0);
+	CHECK(entered == entries - (USERS - 1) * (entries / 2 / USERS));
+}
+
+/* One user takes all that he gets: each other one has his share all the same. */
+static void shares(void)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	struct user modest, greedy;
+	unsigned int number;
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+	CHECK(chmod(DEVICE, 0666) == 0);
+	for (number = 1000; number < 1002; number++) { /* The first one gives all back. */
+		modest = user_start(1999, take_one);
+		greedy = user_start(number, take_all_that_there_is);
+		user_end(user_start(2000, take_one_and_no_more));
+		user_end(user_start(2001, enter_a_share_and_no_more));
+		user_end(greedy);
+		user_end(modest);
+		CHECK(sysfs_number("contexts") == 0);
+	}
+	CHECK(chmod(DEVICE, 0600) == 0);
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
@@ -856,6 +998,7 @@ static const struct {
 	{ "grants", grants },
 	{ "memory", memory },
 	{ "memory_limit", memory_limit, .in_child = true },
+	{ "shares", shares, .in_child = true },
 	{ "processes", processes },
 	{ "messages", messages, .wants_card = true },
 	{ "wakes", wakes, .wants_card = true },

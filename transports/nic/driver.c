@@ -143,14 +143,16 @@ static int fail_open(void)
 static int fail_take(void)
 {
     int error = errno;
-    int status = error == ENOSPC || error == EBUSY ? VELO_ERR_FULL
-                 : error == EPROTO                 ? VELO_ERR_VERSION
-                 : error == EPERM                  ? VELO_ERR_ACCESS
-                                                   : VELO_ERR_STATE;
+    int status = error == ENOSPC || error == EBUSY || error == EDQUOT ? VELO_ERR_FULL
+                 : error == EPROTO                                    ? VELO_ERR_VERSION
+                 : error == EPERM                                     ? VELO_ERR_ACCESS
+                                                                      : VELO_ERR_STATE;
     return host_fail(status, "%s gives no context: %s", card_path(),
                      error == EPROTO   ? "its driver was built from another release"
                      : error == ENOSPC ? "all are in use"
-                                       : strerror(error));
+                     : error == EDQUOT
+                         ? "those that are free are kept for other users (user_shares)"
+                         : strerror(error));
 }
 
 /* The context that is wanted, else any: it is in use, or there are not so many. A port takes its

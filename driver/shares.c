@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * Shares: how much of a card one user may have, so that there is some for the others.
+ *
+ * A card has contexts, and entries in its table of pages. Of half of each there is a share for so
+ * many users, at least one. A user who has his share gets more only of what is left beside the
+ * shares that others have not taken yet. So one who takes all that he gets leaves each of the
+ * others his share. Who has CAP_SYS_RESOURCE gets what there is. The table's entries count until the process takes its memory out, although
+ * pages that it has unmapped are pinned no more.
+ */
+#include <linux/capability.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "velo.h"
+
+static unsigned int user_shares = 64;
+module_param(user_shares, uint, 0644);
+MODULE_PARM_DESC(user_shares, "users for whom there is a share of contexts and table; 0: none (64)");
+
+/**
+ * struct velo_user - what a user has of a card
+ * @list: in velo_card.users, as long as that is anything
+ * @uid: who
+ * @has: of each resource
+ */
+struct velo_user {
+	struct list_head list;
+	kuid_t uid;
+	unsigned long has[VELO_RESOURCES];
+};
+
+static struct velo_user *velo_user_find(struct velo_card *card, kuid_t uid)
+{
+	struct velo_user *user;
+
+	list_for_each_entry(user, &card->users, list)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+/* What shares of others than this user are still to be taken. */
+static unsigned long velo_kept(struct velo_card *card, const struct velo_user *but,
+			       enum velo_resource what, unsigned long share, unsigned long users)
+{
+	unsigned long kept = share * (users - 1);
+	struct velo_user *user;
+
+	list_for_each_entry(user, &card->users, list)
+		if (user != but)
+			kept -= min3(user->has[what], share, kept);
+	return kept;
+}
+
+static bool velo_may_have(struct velo_card *card, const struct velo_user *user,
+			  enum velo_resource what, unsigned long count, unsigned long total)
+{
+	unsigned long users = READ_ONCE(user_shares), share, taken = 0;
+	const struct velo_user *each;
+
+	if (!users)
+		return true;
+	share = max(total / 2 / users, 1ul);
+	if (count <= share && user->has[what] <= share - count)
+		return true;
+	list_for_each_entry(each, &card->users, list)
+		taken += each->has[what];
+	return taken + count + velo_kept(card, user, what, share, users) <= total;
+}
+
+/**
+ * velo_share_take() - count what a user is about to get
+ * @card: of this card
+ * @uid: the user
+ * @what: contexts or entries of the table
+ * @count: how many
+ * @total: how many the card has
+ *
+ * Return: 0; -EDQUOT if that is more than he may have; -ENOMEM.
+ */
+int velo_share_take(struct velo_card *card, kuid_t uid, enum velo_resource what,
+		    unsigned long count, unsigned long total)
+{
+	bool unlimited = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	struct velo_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL), *user;
+	int err = -EDQUOT;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->uid = uid;
+	spin_lock(&card->users_lock);
+	user = velo_user_find(card, uid) ?: fresh;
+	if (unlimited || velo_may_have(card, user, what, count, total)) {
+		user->has[what] += count;
+		if (user == fresh) {
+			list_add(&fresh->list, &card->users);
+			fresh = NULL;
+		}
+		err = 0;
+	}
+	spin_unlock(&card->users_lock);
+	kfree(fresh);
+	return err;
+}
+
+/**
+ * velo_share_give_back() - count what a user has no more
+ * @card: of this card
+ * @uid: the user
+ * @what: contexts or entries of the table
+ * @count: how many
+ */
+void velo_share_give_back(struct velo_card *card, kuid_t uid, enum velo_resource what,
+			  unsigned long count)
+{
+	struct velo_user *user;
+	unsigned int i;
+
+	spin_lock(&card->users_lock);
+	user = velo_user_find(card, uid);
+	user->has[what] -= count;
+	for (i = 0; i < VELO_RESOURCES && !user->has[i]; i++)
+		;
+	if (i == VELO_RESOURCES)
+		list_del(&user->list);
+	else
+		user = NULL;
+	spin_unlock(&card->users_lock);
+	kfree(user);
+}
