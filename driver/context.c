@@ -5,6 +5,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -123,6 +124,7 @@ static int velo_context_find(struct velo_card *card, u32 wanted)
 	if (wanted != VELO_CARD_ANY) {
 		if (wanted >= count)
 			return -EINVAL;
+		wanted = array_index_nospec(wanted, count);
 		return velo_context_is_free(card, wanted) ? wanted : -EBUSY;
 	}
 	for (i = 0; i < count; i++) {
