@@ -72,7 +72,8 @@ static void velo_card_rescue(struct work_struct *work)
 	struct velo_card *card = container_of(work, struct velo_card, rescue);
 
 	mutex_lock(&card->state);
-	velo_card_end_contexts(card);
+	if (READ_ONCE(card->broken)) /* Else a reset was faster, and the card works. */
+		velo_card_end_contexts(card);
 	mutex_unlock(&card->state);
 }
 
