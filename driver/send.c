@@ -65,21 +65,26 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 {
 	struct velo_card *card = ctx->card;
 	void __iomem *page = velo_send_page(ctx, address & PAGE_MASK);
-	u16 dropped, dropped_before;
+	u64 dropped, dropped_before;
 	unsigned long flags;
 	bool is_taken;
 
 	if (!page)
 		return -ENOMEM;
-	dropped_before = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
+	dropped_before = readq(card->function + VELO_PCIE_REG_DROPPED);
 	/* An interrupt might flush a part of it; the node refuses half a descriptor. */
 	local_irq_save(flags);
 	__iowrite64_copy(page + offset_in_page(address), line, len_bytes / 8);
 	wmb(); /* What is combined leaves before the store is waited for. */
 	local_irq_restore(flags);
 	is_taken = velo_node_wait_stores(card);
-	dropped = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
-	return is_taken && dropped == dropped_before ? len_bytes : -EAGAIN;
+	dropped = readq(card->function + VELO_PCIE_REG_DROPPED);
+	/* A function that has been pulled out answers with ones, which no state of this register is. */
+	if (dropped == U64_MAX)
+		return -ENODEV;
+	if (velo_pcie_dropped_count(dropped) != velo_pcie_dropped_count(dropped_before))
+		return -EAGAIN;
+	return is_taken ? len_bytes : -EAGAIN;
 }
 
 /**
