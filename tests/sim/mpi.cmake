@@ -39,10 +39,11 @@ set(simulated_nightly
     vectors_keep_their_bytes)
 
 # Tests that cannot run there: between nodes osc/rdma 4.1.4 waits for a lock that it holds; 240 MB, and
-# tests/mq has the same with a small bound; the launcher's text is not the same; millions of messages.
+# tests/mq has the same with a small bound; the launcher's text is not the same; millions of messages; 340 MB, of a
+# way that is not taken there.
 set(simulated_left_out "^(memory_that_stays_attached.*\
 |a_message_behind_more_unexpected_ones_than_fit_arrives|a_get_to_where_no_memory_is_ends_the_job\
-|threads_that_send_at_once_lose_nothing)$")
+|threads_that_send_at_once_lose_nothing|threads_that_send_data_with_gaps_keep_it_apart)$")
 
 # velo_add_simulated_mpi_test(<name> <ranks> <layer> [single])
 function(velo_add_simulated_mpi_test name ranks layer)
