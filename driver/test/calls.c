@@ -341,17 +341,15 @@ static void user_end(struct user user)
 	CHECK(waitpid(user.pid, &status, 0) == user.pid && status == 0);
 }
 
-#define USERS 64 /* as driver/shares.c has it */
-
 static unsigned long table_entries(void)
 {
-	FILE *file = fopen("/sys/module/velo/parameters/table_pages_log2", "r");
-	unsigned int log2 = 0;
+	return 1ul << parameter_number("table_pages_log2");
+}
 
-	CHECK(file && fscanf(file, "%u", &log2) == 1);
-	if (file)
-		fclose(file);
-	return 1ul << log2;
+/* Entries of the table that are kept for each user. */
+static unsigned long table_share(void)
+{
+	return table_entries() / 2 / parameter_number("user_shares");
 }
 
 static void take_one(void)
@@ -376,7 +374,7 @@ static void enter_a_share_and_no_more(void)
 {
 	struct velo_card_take take;
 	int file = context_open(&take);
-	const size_t share = table_entries() / 2 / USERS * PAGE;
+	const size_t share = table_share() * PAGE;
 	char *at = mmap(NULL, share + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint32_t page, more;
 
@@ -390,7 +388,7 @@ static void take_all_that_there_is(void)
 {
 	static int files[256];
 	struct velo_card_take take;
-	long most = sysfs_number("contexts_max");
+	long most = sysfs_number("contexts_max"), others = parameter_number("user_shares") - 1;
 	unsigned long entered = 0, entries = table_entries();
 	unsigned int count = 0;
 	uint32_t page;
@@ -402,9 +400,9 @@ static void take_all_that_there_is(void)
 		count++;
 	}
 	CHECK(errno == EDQUOT);
-	CHECK(count == most - (USERS - 1));
+	CHECK(count == most - others);
 
-	/* What is unmapped is pinned no more, and still has its place in the table. */
+	/* Memory that is unmapped is pinned no more; its entries of the table stay taken. */
 	while (entered < entries) {
 		char *at = pages(64);
 
@@ -414,7 +412,7 @@ static void take_all_that_there_is(void)
 		entered += 64;
 	}
 	CHECK(errno == EDQUOT && sysfs_number("pages") == 0);
-	CHECK(entered == entries - (USERS - 1) * (entries / 2 / USERS));
+	CHECK(entered == entries - others * table_share());
 }
 
 /* One user takes all that he gets: each other one has his share all the same. */

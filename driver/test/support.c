@@ -26,19 +26,29 @@ bool check_fails(long result, int error, const char *what, const char *file, int
 	return false;
 }
 
-long sysfs_number(const char *name)
+static long number_in(const char *folder, const char *name)
 {
 	char path[256], text[64] = "";
 	ssize_t len = -1;
 	int file;
 
-	snprintf(path, sizeof(path), SYSFS "%s", name);
+	snprintf(path, sizeof(path), "%s%s", folder, name);
 	file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file >= 0) {
 		len = read(file, text, sizeof(text) - 1);
 		close(file);
 	}
 	return len > 0 ? strtol(text, NULL, 0) : -1;
+}
+
+long sysfs_number(const char *name)
+{
+	return number_in(SYSFS, name);
+}
+
+long parameter_number(const char *name)
+{
+	return number_in("/sys/module/velo/parameters/", name);
 }
 
 int sysfs_write(const char *name, const char *text)

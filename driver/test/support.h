@@ -35,6 +35,8 @@ bool check_fails(long result, int error, const char *what, const char *file, int
 
 /* A number in the card's folder of sysfs; -1: it cannot be read. */
 long sysfs_number(const char *name);
+/* The driver's parameter; -1: it cannot be read. */
+long parameter_number(const char *name);
 /* 0, or the error. */
 int sysfs_write(const char *name, const char *text);
 
