@@ -783,11 +783,11 @@ def an_eventfd_that_would_block_holds_up_nobody(simulator: Simulator) -> None:
 
 def a_client_without_a_descriptor_for_it_is_turned_away(simulator: Simulator) -> None:
     with simulator.running() as (guest, _):
+        known = open_files(simulator.pid)
         guest.connect()
         guest.client.close()
+        until(lambda: open_files(simulator.pid) == known, [])
         limits = resource.prlimit(simulator.pid, resource.RLIMIT_NOFILE)
-        # It sees that the client has gone.
-        time.sleep(0.2)
         used = {int(file.name) for file in Path(f"/proc/{simulator.pid}/fd").iterdir()}
         lowest_free = min(set(range(len(used) + 1)) - used)
         resource.prlimit(simulator.pid, resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
