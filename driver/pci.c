@@ -175,8 +175,8 @@ static int velo_card_map(struct velo_card *card)
 			return dev_err_probe(&pdev->dev, -ENODEV, "BAR%d has another size\n",
 					     bars[i].bar);
 	/*
-	 * Who gives the regions back differs from one kernel to the next, for a device that
-	 * pcim_enable_device() has enabled. Given back here first, there is nothing left to give.
+	 * After pcim_enable_device() some kernels release the regions by themselves and newer ones
+	 * do not. This driver releases them first, which both kinds allow.
 	 */
 	err = pci_request_regions(pdev, KBUILD_MODNAME);
 	if (!err)

@@ -2,11 +2,14 @@
 /*
  * Shares: how much of a card one user may have, so that there is some for the others.
  *
- * A card has contexts, and entries in its table of pages. Of half of each there is a share for so
- * many users, at least one. A user who has his share gets more only of what is left beside the
- * shares that others have not taken yet. So one who takes all that he gets leaves each of the
- * others his share. Who has CAP_SYS_RESOURCE gets what there is. The table's entries count until the process takes its memory out, although
- * pages that it has unmapped are pinned no more.
+ * A card has contexts, and entries in its table of pages. The driver divides half of each into
+ * equal shares, one for each of user_shares users; a share is one context or entry at least. A user
+ * who holds his share gets more only while the others' shares stay free. A user who takes all that
+ * he gets therefore leaves each of the others a share. A process with CAP_SYS_RESOURCE gets
+ * whatever is free.
+ *
+ * Entries of the table count until the process withdraws its memory. Pages that it has merely
+ * unmapped are pinned no more, so RLIMIT_MEMLOCK does not limit them, but their entries stay taken.
  */
 #include <linux/capability.h>
 #include <linux/module.h>
@@ -20,7 +23,7 @@ MODULE_PARM_DESC(user_shares, "users for whom there is a share of contexts and t
 
 /**
  * struct velo_user - what a user has of a card
- * @list: in velo_card.users, as long as that is anything
+ * @list: in velo_card.users, while the user holds anything
  * @uid: who
  * @has: of each resource
  */
@@ -40,7 +43,7 @@ static struct velo_user *velo_user_find(struct velo_card *card, kuid_t uid)
 	return NULL;
 }
 
-/* What shares of others than this user are still to be taken. */
+/* How much of the other users' shares nobody has taken yet. */
 static unsigned long velo_kept(struct velo_card *card, const struct velo_user *but,
 			       enum velo_resource what, unsigned long share, unsigned long users)
 {

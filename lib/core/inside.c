@@ -8,8 +8,9 @@
 /* Found without a call that could allocate: a handler may be the first to touch them. */
 #define OF_THREAD static _Thread_local __attribute__((tls_model("initial-exec")))
 OF_THREAD uint32_t is_inside;
-OF_THREAD uint64_t
-    list; /* Of what is put off, the address of the first; handlers change it at any time. */
+/* The address of the first put_off; each leads to the next. Handlers add to this list at any time.
+ */
+OF_THREAD uint64_t list;
 
 static struct put_off *to_pointer(uint64_t address)
 {

@@ -85,8 +85,9 @@ constexpr uint32_t kSetNone = 1, kSetBool = 2, kSetEventfd = 4, kSetTrigger = 32
 
 constexpr size_t kDataBytesMax = 4096, kMessageBytesMax = 2 * kDataBytesMax;
 constexpr size_t kInBytes = 65536, kOutBytesMax = 65536, kCommandsMax = 64;
-// Files: of one message; of commands that wait, before no more are taken; of messages that are not
-// taken yet, which are one that waits for its turn and one that has not all come.
+// A message brings at most kFilesMax files. No more commands are taken while those that wait hold
+// kFilesHeldMax. Files of messages that are not taken yet belong to at most two: one waits for its
+// turn, and one has not come whole.
 constexpr size_t kFilesMax = 16, kFilesHeldMax = 2 * kFilesMax, kFilesPendingMax = 2 * kFilesMax;
 
 template <typename Body> bool parse(std::span<const uint8_t> bytes, Body &body)

@@ -138,8 +138,8 @@ uint32_t draw_stop(const struct seat *seat, const struct command *command)
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-/* Whoever opens an id takes the dead port's file away, and marks it dead before: its senders know.
- */
+/* A port that opens a dead port's id marks that one dead before it takes its file away, so that the
+ * dead port's senders know. */
 static void note_replaced(uint32_t vpid)
 {
     for (struct generation *old = run.generations; old != NULL; old = old->next)

@@ -317,7 +317,7 @@ def _variable(declaration: str, text: str) -> Member:
 def _read_types_and_functions(reader: _Reader, header: Header) -> None:
     for match in _COMMENT.finditer(reader.text):
         declaration = _DECLARATION.match(reader.text, match.end())
-        # What is indented is a member, and is read with its struct or enum.
+        # An indented comment documents a member; _members() reads it with its struct or enum.
         is_member = match.start() and reader.text[match.start() - 1] != "\n"
         if "@file" in match[1] or is_member:
             continue

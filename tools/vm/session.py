@@ -302,7 +302,7 @@ class Session:
 
 
 def _understood(each: Guest, line: bytes) -> tuple[str, str]:
-    """A guest's word, and what it says with it. Whoever is root in the guest can write there."""
+    """A guest's report as its first word and the rest; any job of the guest may have written it."""
     word, _, said = line.decode(errors="replace").partition(" ")
     if word == "failed":
         raise VeloError(f"guest {each.plan.name}: {said}")
