@@ -77,5 +77,5 @@ if(VELO_BUILD_TESTS AND VELO_BUILD_MAN AND NOT VELO_SANITIZE)
     set_tests_properties(each_installed_command_works PROPERTIES LABELS nightly)
     add_test(NAME the_tarball_of_a_release_builds_without_git COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_dist)
     set_tests_properties(the_tarball_of_a_release_builds_without_git
-                         PROPERTIES LABELS full TIMEOUT 900 PROCESSORS 2 SKIP_RETURN_CODE 77)
+                         PROPERTIES LABELS nightly TIMEOUT 900 PROCESSORS 2 SKIP_RETURN_CODE 77)
 endif()

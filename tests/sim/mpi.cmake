@@ -14,6 +14,7 @@ set(simulated_nightly
     atomics_on_created_windows_lose_nothing
     buffered_and_ready_sends_arrive
     contiguous_data_keeps_its_bytes
+    each_kind_of_persistent_send_sends_what_is_there_when_it_starts
     eight_ranks_add_up_small_values
     eight_ranks_exchange_large_blocks
     everybody_may_send_large_messages_first
