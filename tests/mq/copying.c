@@ -498,11 +498,11 @@ TEST(messages_into_memory_that_nobody_has_touched_are_fetched_and_are_no_measure
 TEST(a_get_that_fails_is_not_tried_for_each_message)
 {
     struct node node;
-    unsigned char *in = malloc(MIB);
 
     test_needs_shared_memory();
     if (is_simulated())
         test_skip("the node fetches, or nobody");
+    unsigned char *in = malloc(MIB);
     CHECK(in != NULL);
     pid_t child = child_start(send_all, NULL);
     node_open(&node, 1, 0, RING_DATA_BYTES, NULL, true);

@@ -166,9 +166,9 @@ TEST(a_receive_ends_when_its_sender_is_killed_while_it_fetches)
     struct node node;
     struct child child;
     struct velo_mq_request recv = {0};
-    char *buf = malloc(LONG_BYTES);
 
     test_needs_shared_memory(); /* It is fetched from. */
+    char *buf = malloc(LONG_BYTES);
     begin(&node, &child, PART_OFFERS);
     CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, MATCH, 0, buf, LONG_BYTES, &recv));
     wait_stage(child.stage, 2);
