@@ -232,6 +232,11 @@ def test_the_hash_is_the_same_again(runner: Runner) -> None:
     assert len(hashes) == 1, hashes
 
 
+def test_ranks_that_stand_still_while_others_end_change_nothing(runner: Runner) -> None:
+    hashes = {runner.run([], "all_to_all", "4", "40", rest)[1]["hash"] for rest in ("0", "200000")}
+    assert len(hashes) == 1, hashes
+
+
 def test_skipping_changes_nothing(runner: Runner) -> None:
     for options in ([], ["--cable-cycles", "9"], ["--error-rate", "3e-5", "--seed", "7"]):
         for case in (["ping_pong", "200"], ["all_to_all", "4", "20"]):
