@@ -42,11 +42,11 @@
  * no network reaches. It must not open, connect or close. Both allocate memory, which the code that
  * it interrupts may be doing. Where that is a call of the library, no lock is in the way: a
  * handler's connect works, what it sends over a network leaves before that call returns, its waits
- * there end with VELO_ERR_INTERRUPTED, and connect and close say VELO_ERR_STATE. A wait that sleeps
- * ends with VELO_ERR_INTERRUPTED when a signal handler has run in its thread, with or without
- * SA_RESTART. The wait does not notice a handler that runs just before the sleep: if that matters,
- * the handler calls the one of the four that ends it. A handler must not use a connection or a port
- * that the code it interrupts may be using.
+ * there end with VELO_ERR_INTERRUPTED, and open, connect and close say VELO_ERR_STATE. A wait that
+ * sleeps ends with VELO_ERR_INTERRUPTED when a signal handler has run in its thread, with or
+ * without SA_RESTART. The wait does not notice a handler that runs just before the sleep: if that
+ * matters, the handler calls the one of the four that ends it. A handler must not use a connection
+ * or a port that the code it interrupts may be using.
  *
  * Waiting: a call named velo_try_x never waits; a call that may wait takes a timeout in ns as its
  * last argument. 0 tries once, VELO_FOREVER waits without a limit; once the time has run out, the

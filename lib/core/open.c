@@ -81,6 +81,17 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
     return status ? status : domain_init(&port->domain, attr->domain, attr->group);
 }
 
+static int open_net(struct velo_port *port)
+{
+    if (!port->has_net)
+        return port->net->open(port);
+    if (!port_enter_net(port))
+        return inside_refuse();
+    int status = port->net->open(port);
+    port_leave_net(port);
+    return status;
+}
+
 /* Make the port, in the domain and with the shape that are set. */
 static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
                       const struct net_plug *plug, const struct velo_port *beside)
@@ -106,7 +117,7 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr,
         return status;
     port->shared = port->segment->header;
     port->look = port->has_net ? &always : &port->shared->summary;
-    status = port->net->open(port);
+    status = open_net(port);
     if (status) {
         doorbell_hide(&port->doorbell, port->segment);
         seg_retire(port->segment);
@@ -192,11 +203,15 @@ int velo_port_close(struct velo_port *port)
     if (!port || !fork_is_ours(port->process))
         return VELO_OK;
     GUARD_UNUSED(port, "port");
-    while (port->conns)
-        (void)velo_disconnect(port->conns);
     bool uses_net = port->has_net;
     if (uses_net && !port_enter_net(port))
-        return inside_refuse();
+        return inside_refuse(); /* Before anything is closed. */
+    if (uses_net)
+        port_leave_net(port);
+    while (port->conns)
+        (void)velo_disconnect(port->conns);
+    if (uses_net)
+        (void)port_enter_net(port);
     port->net->leave(port);
     /* First: whoever takes a dead port's segment away takes its doorbell, too. */
     doorbell_hide(&port->doorbell, port->segment);
