@@ -49,6 +49,7 @@ struct endpoint {
     int epoll;
     struct circuit *circuits;
     uint32_t hung_up; /* Circuits that are to be freed. */
+    bool is_deaf;     /* No descriptor was left for a circuit that rang. */
 };
 
 static struct endpoint *endpoints;
@@ -169,11 +170,15 @@ static int loop_send(void *self, const struct velo_frame *frame)
     if (frame->payload_bytes)
         memcpy(packet.payload, frame->payload, frame->payload_bytes);
     ssize_t sent = send(circuit->fd, &packet, PACKET_BYTES(frame->payload_bytes), MSG_NOSIGNAL);
-    /* The next read finds out that a circuit is broken. */
-    if (sent >= 0 || (errno != EAGAIN && errno != ENOBUFS))
+    if (sent >= 0)
         return VELO_OK;
-    set_full(circuit, true);
-    return VELO_AGAIN;
+    if (errno == EAGAIN) {
+        set_full(circuit, true);
+        return VELO_AGAIN;
+    }
+    /* The frame is lost, and so the circuit: the next read of either end finds out. */
+    (void)shutdown(circuit->fd, SHUT_RDWR);
+    return VELO_OK;
 }
 
 static void loop_hang_up(void *self)
@@ -186,13 +191,25 @@ static void loop_hang_up(void *self)
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
+/* Where no circuit can be taken, who waits is not woken for it over and over: each look tries
+ * again. */
+static void set_deaf(struct endpoint *endpoint, bool is_deaf)
+{
+    struct epoll_event event = {.events = is_deaf ? 0 : EPOLLIN};
+    if (endpoint->is_deaf != is_deaf)
+        (void)epoll_ctl(endpoint->epoll, EPOLL_CTL_MOD, endpoint->listener, &event);
+    endpoint->is_deaf = is_deaf;
+}
+
 static void accept_circuits(struct endpoint *endpoint)
 {
     for (;;) {
         int fd = fd_above_standard(
             accept4(endpoint->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd < 0)
+        if (fd < 0) {
+            set_deaf(endpoint, errno != EAGAIN && errno != EINTR && errno != ECONNABORTED);
             return;
+        }
         if (!is_one_of_us(&endpoint->attr, fd)) {
             close(fd);
             continue;
@@ -282,6 +299,8 @@ static bool loop_progress(void *self)
     struct endpoint *endpoint = self;
     bool any = look_at_circuits(endpoint);
     struct circuit *next;
+    if (endpoint->is_deaf)
+        accept_circuits(endpoint);
     for (struct circuit *circuit = endpoint->circuits; circuit && endpoint->hung_up > 0;
          circuit = next) {
         next = circuit->next;
