@@ -20,7 +20,6 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -29,24 +28,24 @@
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-static void mac_of(const struct endpoint *endpoint, const void *data, size_t len_bytes,
+/* False: there is no memory for it. */
+static bool mac_of(const struct endpoint *endpoint, const void *data, size_t len_bytes,
                    uint8_t *mac)
 {
     unsigned mac_bytes = 0;
-    if (!HMAC(EVP_sha256(), endpoint->settings.secret, (int)endpoint->settings.secret_bytes, data,
-              len_bytes, mac, &mac_bytes) ||
-        mac_bytes != WIRE_MAC_BYTES)
-        abort(); /* Without it there is no connection that one could trust. */
+    return HMAC(EVP_sha256(), endpoint->settings.secret, (int)endpoint->settings.secret_bytes, data,
+                len_bytes, mac, &mac_bytes) &&
+           mac_bytes == WIRE_MAC_BYTES;
 }
 
-static void draw_nonce(uint8_t *nonce)
+/* False: the system has no random numbers. */
+static bool draw_nonce(uint8_t *nonce)
 {
-    if (getrandom(nonce, WIRE_NONCE_BYTES, 0) != WIRE_NONCE_BYTES)
-        abort();
+    return getrandom(nonce, WIRE_NONCE_BYTES, 0) == WIRE_NONCE_BYTES;
 }
 
 /* The token of the packets that a port sends on a connection. */
-static uint64_t token_of(const struct conn *conn, velo_id_t sender)
+static bool token_of(const struct conn *conn, velo_id_t sender, uint64_t *token)
 {
     struct {
         char label[8];
@@ -54,12 +53,11 @@ static uint64_t token_of(const struct conn *conn, velo_id_t sender)
         uint8_t nonce_hello[WIRE_NONCE_BYTES], nonce_reply[WIRE_NONCE_BYTES];
     } text = {.label = "token", .sender = sender};
     uint8_t mac[WIRE_MAC_BYTES];
-    uint64_t token;
     memcpy(text.nonce_hello, conn->nonce_hello, WIRE_NONCE_BYTES);
     memcpy(text.nonce_reply, conn->nonce_reply, WIRE_NONCE_BYTES);
-    mac_of(conn->endpoint, &text, sizeof text, mac);
-    memcpy(&token, mac, sizeof token);
-    return token;
+    bool is_known = mac_of(conn->endpoint, &text, sizeof text, mac);
+    memcpy(token, mac, is_known ? sizeof *token : 0);
+    return is_known;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -81,7 +79,8 @@ static void put_name(struct conn *conn, struct wire_greeting *greeting, const ch
     }
 }
 
-static void fill_greeting(struct conn *conn, struct wire_greeting *greeting)
+/* False: without its MAC it is worth nothing. */
+static bool fill_greeting(struct conn *conn, struct wire_greeting *greeting)
 {
     const struct endpoint *endpoint = conn->endpoint;
     char domain[WIRE_DOMAIN_BYTES]; /* A REDIRECT keeps what the HELLO wanted. */
@@ -100,8 +99,9 @@ static void fill_greeting(struct conn *conn, struct wire_greeting *greeting)
     memcpy(greeting->domain, domain, conn->owed == WIRE_REDIRECT ? sizeof domain : 0);
     memcpy(greeting->nonce_hello, conn->nonce_hello, WIRE_NONCE_BYTES);
     memcpy(greeting->nonce_reply, conn->nonce_reply, WIRE_NONCE_BYTES);
-    if (conn->owed != WIRE_REJECT) /* Nobody gets MACs of what a stranger chose. */
-        mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), greeting->mac);
+    /* Nobody gets MACs of what a stranger chose. */
+    return conn->owed == WIRE_REJECT ||
+           mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), greeting->mac);
 }
 
 /* What the other side waits for may follow at once. */
@@ -120,7 +120,10 @@ bool greeting_push(struct conn *conn)
         return true;
     if (conn->is_greeting_sent)
         return false;
-    fill_greeting(conn, (struct wire_greeting *)conn->greeting.data);
+    if (!fill_greeting(conn, (struct wire_greeting *)conn->greeting.data)) {
+        conn_end(conn, VELO_ERR_NO_MEMORY);
+        return true;
+    }
     conn->greeting.len_bytes = sizeof(struct wire_greeting);
     enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address);
     if (sent == FABRIC_BUSY) {
@@ -143,8 +146,10 @@ static void owe_greeting(struct conn *conn, uint32_t kind)
 void greeting_again(struct conn *conn)
 {
     conn->is_yielding = false;
-    draw_nonce(conn->nonce_hello);
-    owe_greeting(conn, WIRE_HELLO);
+    if (draw_nonce(conn->nonce_hello))
+        owe_greeting(conn, WIRE_HELLO);
+    else
+        conn_end(conn, VELO_ERR_SYSTEM);
 }
 
 int greeting_call(struct conn *conn)
@@ -160,15 +165,19 @@ int greeting_call(struct conn *conn)
     if (status)
         return status;
     greeting_again(conn);
-    return VELO_OK;
+    return conn->state == CONN_OVER
+               ? endpoint->base.calls->fail(VELO_ERR_SYSTEM, "a greeting cannot be made: libcrypto "
+                                                             "has no memory, or the system no "
+                                                             "random numbers")
+               : VELO_OK;
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void set_tokens(struct conn *conn)
+static bool set_tokens(struct conn *conn)
 {
-    conn->token_in = token_of(conn, conn->circuits.peer);
-    conn->token_out = token_of(conn, conn->endpoint->base.attr.id);
+    return token_of(conn, conn->circuits.peer, &conn->token_in) &&
+           token_of(conn, conn->endpoint->base.attr.id, &conn->token_out);
 }
 
 /* Why there is no connection for a HELLO; 0: there is one, or may be. */
@@ -208,13 +217,15 @@ static void take_hello(struct endpoint *endpoint, const struct wire_greeting *he
         conn_end(conn, VELO_ERR_NO_PEER);
         return;
     }
-    if (calling && is_for_us)
-        calling->is_yielding = true;
     conn->generation = hello->generation;
     conn->peer_index = hello->index;
     memcpy(conn->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES);
-    draw_nonce(conn->nonce_reply);
-    set_tokens(conn);
+    if (!draw_nonce(conn->nonce_reply) || !set_tokens(conn)) {
+        conn_end(conn, VELO_ERR_SYSTEM); /* The peer says it again. */
+        return;
+    }
+    if (calling && is_for_us)
+        calling->is_yielding = true;
     judge_hello(conn, hello);
 }
 
@@ -238,8 +249,10 @@ static void take_reply(struct conn *conn, const struct wire_greeting *reply)
     conn->generation = reply->generation;
     conn->peer_index = reply->index;
     memcpy(conn->nonce_reply, reply->nonce_reply, WIRE_NONCE_BYTES);
-    set_tokens(conn);
-    owe_greeting(conn, WIRE_CONFIRM);
+    if (set_tokens(conn))
+        owe_greeting(conn, WIRE_CONFIRM);
+    else
+        conn_end(conn, VELO_ERR_NO_MEMORY);
 }
 
 /* Take the place of what there was: its peer has begun anew. */
@@ -260,14 +273,11 @@ static void take_confirm(struct conn *conn)
     }
 }
 
+/* `mac` is the one that it has to have. */
 static bool is_sound(const struct endpoint *endpoint, const struct wire_greeting *greeting,
-                     size_t len_bytes)
+                     const uint8_t mac[WIRE_MAC_BYTES])
 {
-    uint8_t mac[WIRE_MAC_BYTES];
-    if (len_bytes != sizeof *greeting)
-        return false;
-    mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), mac);
-    return CRYPTO_memcmp(mac, greeting->mac, sizeof mac) == 0 &&
+    return CRYPTO_memcmp(mac, greeting->mac, WIRE_MAC_BYTES) == 0 &&
            greeting->name_bytes == endpoint->fabric.name_bytes &&
            memchr(greeting->domain, '\0', sizeof greeting->domain) &&
            VELO_ID_NODE(greeting->from) < VELO_NODES;
@@ -333,7 +343,12 @@ static void take_unsound(struct endpoint *endpoint, const struct wire_greeting *
 void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes, fi_addr_t from)
 {
     const struct wire_greeting *greeting = data;
-    if (!is_sound(endpoint, greeting, len_bytes)) {
+    uint8_t mac[WIRE_MAC_BYTES];
+    bool is_whole = len_bytes == sizeof *greeting;
+    /* If it can be neither believed nor refused, it is as good as lost. */
+    if (is_whole && !mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), mac))
+        return;
+    if (!is_whole || !is_sound(endpoint, greeting, mac)) {
         take_unsound(endpoint, greeting, len_bytes, from);
         return;
     }
