@@ -75,7 +75,10 @@ static void stay_away(void)
     int64_t left_ns = AWAY_NS;
     while (left_ns > 0) {
         const struct timespec away = {.tv_nsec = left_ns};
-        if (ppoll(&timer, 1, &away, NULL) > 0)
+        int rung = ppoll(&timer, 1, &away, NULL);
+        if (rung < 0)
+            return; /* There is no memory to wait with: a look costs less than asking on. */
+        if (rung > 0)
             send_held();
         left_ns = end_ns - wait_now_ns();
     }
