@@ -192,9 +192,11 @@ static ssize_t start_atomic(struct vf_ep *ep, const struct atomic *atomic, uint6
     rc = vf_peer(ep, atomic->dest, &peer);
     if (rc)
         return flags & VF_QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
-    struct vf_op *op = ep->tx_cq && !vf_cq_has_room(ep->tx_cq) ? NULL : vf_pool_get(&ep->tx, ep);
-    if (!op)
+    if (ep->tx_cq && !vf_cq_has_room(ep->tx_cq))
         return -FI_EAGAIN;
+    struct vf_op *op = vf_pool_get(&ep->tx, ep);
+    if (!op)
+        return vf_pool_lack(&ep->tx);
     op->kind = VF_OP_ATOMIC;
     op->reports = vf_tx_reports(ep, flags);
     op->status = VELO_OK;

@@ -92,7 +92,7 @@ int vf_op_fail(struct vf_ep *ep, void *context, uint64_t flags, struct vf_cntr *
         return rc;
     struct vf_op *op = vf_pool_get(&ep->tx, ep);
     if (!op)
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->tx);
     op->kind = VF_OP_REPORT;
     op->cntr = cntr;
     op->completion =

@@ -432,6 +432,12 @@ static inline struct vf_op *vf_pool_get(struct vf_pool *pool, struct vf_ep *ep)
     return op;
 }
 
+/** Why there was none: one that is under way will end, or there is no memory for the first ones. */
+static inline int vf_pool_lack(const struct vf_pool *pool)
+{
+    return pool->count > 0 ? -FI_EAGAIN : -FI_ENOMEM;
+}
+
 /* ---- endpoint -------------------------------------------------------------------------------- */
 
 struct vf_rma_peer;

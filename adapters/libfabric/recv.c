@@ -125,7 +125,7 @@ static vf_hot ssize_t post_receive(struct vf_ep *ep, enum vf_space space,
         return rc;
     struct vf_op *op = new_op(ep, space, receive, flags);
     if (vf_unlikely(!op))
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->rx);
     int status = space == VF_SPACE_TAGGED
                      ? velo_mq_irecv(ep->mq, source, receive->tag, receive->ignore, receive->buf,
                                      receive->len, &op->mq)
@@ -159,7 +159,7 @@ static ssize_t post_pieces(struct vf_ep *ep, enum vf_space space, const struct r
     size_t len = vf_iov_bytes(iov, count);
     struct vf_op *op = new_op(ep, space, receive, flags);
     if (!op)
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->rx);
     if (!pack_buffer(op, iov, count, len)) {
         vf_op_free(&ep->rx, op);
         return -FI_ENOMEM;
@@ -249,7 +249,7 @@ static ssize_t post_multi(struct vf_ep *ep, const struct receive *receive, uint6
         return rc;
     struct vf_op *op = new_op(ep, VF_SPACE_MSG, receive, flags);
     if (!op)
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->rx);
     op->kind = VF_OP_MULTI;
     op->is_over = false;
     op->base = receive->buf;
@@ -277,7 +277,7 @@ static int discard_message(struct vf_ep *ep, struct velo_mq_message *message)
 {
     struct vf_op *op = vf_pool_get(&ep->rx, ep);
     if (!op)
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->rx);
     op->kind = VF_OP_RECV;
     op->mq.done = message_discarded;
     (void)velo_mq_mrecv(ep->mq, message, NULL, 0, &op->mq);

@@ -279,7 +279,7 @@ static ssize_t start_access(struct vf_ep *ep, const struct access *access, uint6
         return -FI_EAGAIN;
     struct vf_op *op = vf_pool_get(&ep->tx, ep);
     if (!op)
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->tx);
     struct access own = *access;
     struct iovec packed;
     if (flags & FI_INJECT) {

@@ -50,7 +50,7 @@ static __attribute__((noinline)) ssize_t send_later(struct vf_ep *ep, enum vf_sp
         return -FI_EMSGSIZE;
     struct vf_op *op = vf_pool_get(&ep->tx, ep);
     if (!op)
-        return -FI_EAGAIN;
+        return vf_pool_lack(&ep->tx);
     if (!packed && (flags & FI_INJECT)) {
         packed = malloc(message->len ? message->len : 1);
         if (!packed) {
