@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library to be loaded before a program: one call that libvelo makes of the system fails, chosen
- * by its name and how many there were before. Calls of others than libvelo are left alone.
+ * A library to be loaded before a program: one call that velo makes of the system fails, chosen
+ * by its name and how many there were before. Calls of others than velo's own libraries are left
+ * alone.
  *
  *   FAULT_CALL=name  the call, as in the list at the end
  *   FAULT_AT=n       the n-th of them fails, from 1 on
  *   FAULT_ON=1       and all behind it
+ *   FAULT_MOST=n     at the end, a line says so if it was made more often than that
  *   FAULT_COUNTS=f   at the end, a line "name count" for each call goes to the file f
  */
+#include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <link.h>
 #include <linux/membarrier.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +38,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SHOWN __attribute__((visibility("default")))
+#include "preload.h"
 
 /* ---- which call fails ------------------------------------------------------------------------ */
-
-struct call {
-    const char *name;
-    atomic_ulong count;
-    struct call *next;
-};
 
 static struct call *calls;
 static const char *chosen;
@@ -56,6 +55,16 @@ static __attribute__((constructor(101))) void choose(void)
     goes_on = getenv("FAULT_ON") != NULL;
 }
 
+/* Was what fails tried again and again? */
+static __attribute__((destructor)) void tell_flood(void)
+{
+    const char *most = getenv("FAULT_MOST");
+    for (const struct call *call = calls; chosen && most && call; call = call->next)
+        if (strcmp(chosen, call->name) == 0 && atomic_load(&call->count) > strtoul(most, NULL, 10))
+            (void)fprintf(stderr, "flood: %s was called %lu times\n", chosen,
+                          atomic_load(&call->count));
+}
+
 static __attribute__((destructor)) void tell_counts(void)
 {
     const char *path = getenv("FAULT_COUNTS");
@@ -68,34 +77,56 @@ static __attribute__((destructor)) void tell_counts(void)
     (void)fclose(file);
 }
 
-static bool is_of_velo(const void *caller)
+void call_list(struct call *call)
 {
-    Dl_info info;
-    const char *slash =
-        dladdr(caller, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-    return slash && strncmp(slash, "/libvelo", strlen("/libvelo")) == 0;
+    call->next = calls;
+    calls = call;
 }
 
-static bool fails(struct call *call, const void *caller)
+static bool begins(const char *text, const char *with)
 {
-    if (!is_of_velo(caller))
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The file that an address lies in; NULL: the program itself, or none. This takes no lock and no
+ * memory: an allocation asks. */
+static const char *file_of(const void *address)
+{
+    struct dl_find_object found;
+    return _dl_find_object((void *)(uintptr_t)address, &found) == 0 && *found.dlfo_link_map->l_name
+               ? found.dlfo_link_map->l_name
+               : NULL;
+}
+
+/* The library, what stands beside it, Open MPI's components of velo's, the Python binding. */
+bool call_is_of_velo(const void *caller)
+{
+    const char *file = file_of(caller);
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    const char *name = slash ? slash + 1 : "";
+    return begins(name, "libvelo") || begins(name, "librma2") || begins(name, "libdimmnet") ||
+           (begins(name, "mca_") && strstr(name, "_velo.")) || begins(name, "_velo.") ||
+           begins(name, "_lease.") || begins(name, "_turn.");
+}
+
+/* A library that a plug-in brings is behind none. */
+void *call_next(const char *name, const void *caller)
+{
+    void *next = dlsym(RTLD_NEXT, name);
+    const char *file = next ? NULL : file_of(caller);
+    void *library = file ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return library ? dlsym(library, name) : next;
+}
+
+bool call_fails(struct call *call, const void *caller)
+{
+    if (!call_is_of_velo(caller))
         return false;
     unsigned long number = atomic_fetch_add(&call->count, 1) + 1;
     if (!chosen || strcmp(chosen, call->name) != 0)
         return false;
     return number == chosen_at || (goes_on && number > chosen_at);
 }
-
-/* `call_NAME` counts; it is in the list before main() begins. */
-#define CALL(name)                                                                                 \
-    static struct call call_##name = {#name, 0, NULL};                                             \
-    static __attribute__((constructor)) void list_##name(void)                                     \
-    {                                                                                              \
-        call_##name.next = calls;                                                                  \
-        calls = &call_##name;                                                                      \
-    }
-
-#define FAILS(name) fails(&call_##name, __builtin_return_address(0))
 
 /* The C library's own, for what the search for a name may call itself. */
 extern void *__libc_malloc(size_t len);
@@ -130,21 +161,6 @@ SHOWN void *aligned_alloc(size_t alignment, size_t len)
     return FAILS(aligned_alloc) ? refuse(ENOMEM) : __libc_memalign(alignment, len);
 }
 
-/* A call that returns `failed` and sets errno. */
-#define WRAP(type, name, params, args, failed, error)                                              \
-    CALL(name)                                                                                     \
-    SHOWN type name params                                                                         \
-    {                                                                                              \
-        static type(*next) params;                                                                 \
-        if (!next)                                                                                 \
-            *(void **)&next = dlsym(RTLD_NEXT, #name);                                             \
-        if (FAILS(name)) {                                                                         \
-            errno = (error);                                                                       \
-            return failed;                                                                         \
-        }                                                                                          \
-        return next args;                                                                          \
-    }
-
 WRAP(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t offset),
      (at, len, prot, flags, fd, offset), MAP_FAILED, ENOMEM)
 WRAP(int, madvise, (void *at, size_t len, int advice), (at, len, advice), -1, EINVAL)
@@ -166,7 +182,7 @@ WRAP(ssize_t, write, (int fd, const void *from, size_t len), (fd, from, len), -1
 WRAP(ssize_t, pread, (int fd, void *to, size_t len, off_t at), (fd, to, len, at), -1, EIO)
 WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL, ENOMEM)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1, EMFILE)
-WRAP(int, bind, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), -1, EADDRINUSE)
+WRAP(int, bind, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), -1, ENOMEM)
 WRAP(ssize_t, sendto,
      (int fd, const void *from, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
      (fd, from, len, flags, to, to_len), -1, ENOBUFS)
@@ -180,7 +196,7 @@ WRAP(int, epoll_create1, (int flags), (flags), -1, EMFILE)
 WRAP(int, epoll_ctl, (int set, int op, int fd, struct epoll_event *event), (set, op, fd, event), -1,
      ENOSPC)
 WRAP(int, epoll_wait, (int set, struct epoll_event *events, int count, int timeout_ms),
-     (set, events, count, timeout_ms), -1, EBADF)
+     (set, events, count, timeout_ms), -1, EINTR)
 WRAP(int, eventfd, (unsigned value, int flags), (value, flags), -1, EMFILE)
 WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), -1, EMFILE)
 WRAP(int, timerfd_settime,
@@ -203,6 +219,41 @@ WRAP(int, getgrnam_r,
      (const char *name, struct group *group, char *text, size_t len, struct group **found),
      (name, group, text, len, found), ENOMEM, ENOMEM)
 
+WRAP(ssize_t, send, (int fd, const void *from, size_t len, int flags), (fd, from, len, flags), -1,
+     ENOBUFS)
+WRAP(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), -1, ENOBUFS)
+WRAP(int, listen, (int fd, int backlog), (fd, backlog), -1, ENOBUFS)
+WRAP(int, accept, (int fd, struct sockaddr *from, socklen_t *len), (fd, from, len), -1, EMFILE)
+WRAP(int, accept4, (int fd, struct sockaddr *from, socklen_t *len, int flags),
+     (fd, from, len, flags), -1, EMFILE)
+WRAP(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len),
+     (fd, level, name, value, len), -1, ENOBUFS)
+WRAP(int, getsockname, (int fd, struct sockaddr *to, socklen_t *len), (fd, to, len), -1, ENOBUFS)
+WRAP(int, getaddrinfo,
+     (const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found),
+     (node, service, hints, found), EAI_MEMORY, ENOMEM)
+WRAP(char *, strdup, (const char *text), (text), NULL, ENOMEM)
+WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)
+WRAP(DIR *, opendir, (const char *path), (path), NULL, EMFILE)
+WRAP(DIR *, fdopendir, (int fd), (fd), NULL, ENOMEM)
+WRAP(int, lstat, (const char *path, struct stat *status), (path, status), -1, ENOMEM)
+WRAP(int, chmod, (const char *path, mode_t mode), (path, mode), -1, EPERM)
+WRAP(int, chown, (const char *path, uid_t user, gid_t group), (path, user, group), -1, EPERM)
+WRAP(ssize_t, pwrite, (int fd, const void *from, size_t len, off_t at), (fd, from, len, at), -1,
+     ENOSPC)
+WRAP(int, setenv, (const char *name, const char *value, int replaces), (name, value, replaces), -1,
+     ENOMEM)
+WRAP(int, sem_init, (sem_t * sem, int is_shared, unsigned value), (sem, is_shared, value), -1,
+     ENOSYS)
+WRAP(int, pthread_key_create, (pthread_key_t * key, void (*end)(void *)), (key, end), EAGAIN,
+     EAGAIN)
+WRAP(int, sched_getaffinity, (pid_t pid, size_t len, cpu_set_t *set), (pid, len, set), -1, EINVAL)
+WRAP(int, mincore, (void *at, size_t len, unsigned char *pages), (at, len, pages), -1, EAGAIN)
+WRAP(void *, HMAC,
+     (const void *digest, const void *key, int key_len, const void *text, size_t len, void *to,
+      unsigned *to_len),
+     (digest, key, key_len, text, len, to, to_len), NULL, ENOMEM)
+
 /* Variadic ones. */
 
 CALL(open)
@@ -214,7 +265,7 @@ SHOWN int open(const char *path, int flags, ...)
     int mode = va_arg(more, int);
     va_end(more);
     if (!next)
-        *(void **)&next = dlsym(RTLD_NEXT, "open");
+        *(void **)&next = call_next("open", __builtin_return_address(0));
     if (FAILS(open)) {
         errno = EMFILE;
         return -1;
@@ -238,7 +289,7 @@ SHOWN int fcntl(int fd, int command, ...)
     void *value = va_arg(more, void *);
     va_end(more);
     if (!next)
-        *(void **)&next = dlsym(RTLD_NEXT, "fcntl");
+        *(void **)&next = call_next("fcntl", __builtin_return_address(0));
     if (takes_lock(command, value) ? FAILS(lock) : FAILS(fcntl)) {
         errno = ENOLCK;
         return -1;
@@ -264,7 +315,7 @@ SHOWN long syscall(long number, ...)
         a[i] = va_arg(more, long);
     va_end(more);
     if (!next)
-        *(void **)&next = dlsym(RTLD_NEXT, "syscall");
+        *(void **)&next = call_next("syscall", __builtin_return_address(0));
     if (may_fail(number, a[0]) && FAILS(syscall)) {
         errno = ENOSYS;
         return -1;

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call that libvelo makes of the system fails: the job goes on, or ends with one error.
+"""A call that velo makes of the system fails: the job goes on, or ends with one error.
 
-Each scene of scene.c is played first as it is, and tells which calls its two processes make. Then
+Each scene of a group is played first as it is, and tells which calls its two processes make. Then
 it is played once for each of these calls and each process, with that call failing, and once more
-with all behind it failing too, as a resource that has run out does. preload.c has the list of calls
-that can fail so; closing, unmapping and reading folders are not among them.
+with all behind it failing too, as a resource that has run out does. preload.c and preload_fabric.c
+have the list of calls that can fail so; closing and unmapping are not among them. Of calls that are
+made in a loop some are left out: see positions().
 
 It is wrong if a process is ended by a signal or hangs, if what arrives is not what was sent, if a
 descriptor or a file stays, or if more is written than the one error.
@@ -19,13 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-SCENES = ("messages", "events", "remote", "matched", "broadcast", "reopened")
-GOOD = (0, 3)  # All went well; a call failed and said so: see scene.c.
 # A process whose peer has failed waits so long for it.
 PATIENCE_MS = 400
 # As a whole. A machine that is busy takes its time.
@@ -33,9 +33,70 @@ LIMIT_S = 60.0
 # No call of the system that fails means that a table is full or an id in use.
 NOT_OF_THE_SYSTEM = ("VELO_ERR_FULL", "VELO_ERR_IN_USE")
 # What a file cannot be found or removed by.
-MAY_STAY = ("stat", "unlink")
-# Both processes may tell of a failure: the call, what the library says, and a second line of it.
-LINES_MAX = 6
+MAY_STAY = ("stat", "unlink", "opendir", "fdopendir")
+# A crash that a launcher tells of.
+CRASHES = ("signal 11", "signal 6", "signal 8", "signal 7", "SIGSEGV", "SIGABRT", "SIGBUS")
+# These fail once, but not for good: a signal came, a packet found no memory.
+AT_TIMES = ("epoll_wait", "recv")
+# One that fails for good is not made so many times more than where nothing fails.
+FLOOD = 3000
+# So many of the calls of a name fail one after the other; of those behind, one in some.
+EACH = 16
+
+
+@dataclass(frozen=True)
+class Group:
+    """Scenes of one program, played in one way."""
+
+    scenes: tuple[str, ...]
+    sample: int
+    """So many faults by day."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    roles: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    """What each process has besides."""
+    is_launched: bool = False
+    """What runs the program starts both processes of a scene, as `mpirun -n 1 A : -n 1 B`."""
+    good: tuple[int, ...] = (0, 3)
+    """All went well; a call failed and said so: see play.h."""
+    lines_max: int = 6
+    """Both may tell of a failure: the call, what the library says, and a second line of it."""
+
+
+# Libraries of other providers would write a file where a signal ends a process.
+LIBFABRIC = {"HFI_NO_BACKTRACE": "1", "IPATH_NO_BACKTRACE": "1"}
+# Of a launcher, which has statuses of its own; 4 is that of play.h and mpi.c.
+NOT_WRONG = tuple(status for status in range(128) if status != 4)
+NETWORKED = ("messages", "events", "remote", "matched")
+GROUPS = {
+    "memory": Group(("messages", "events", "remote", "matched", "broadcast", "reopened"), 150),
+    "loop": Group(NETWORKED, 40, {"VELO_NETWORK": "loop,own=loop"}),
+    "extoll": Group(
+        ("both",),
+        20,
+        {"VELO_EXTOLL_WAIT_MS": "400"},
+        roles=({"VELO_NODE": "0"}, {"VELO_NODE": "1"}),
+    ),
+    "dimmnet": Group(("transfers",), 20),
+    "python": Group(("messages", "remote", "broadcast", "objects"), 20),
+    "mtl": Group(("windows",), 12, is_launched=True, good=NOT_WRONG, lines_max=60),
+    "btl": Group(("windows",), 12, is_launched=True, good=NOT_WRONG, lines_max=60),
+    # FI_PROVIDER_PATH leads to the provider.
+    "provider": Group(("both",), 15, LIBFABRIC | {"FI_PROVIDER": "velo"}),
+    "ofi": Group(
+        NETWORKED,
+        20,
+        LIBFABRIC
+        | {
+            "VELO_NETWORK": "ofi,own=ofi",
+            "VELO_OFI_SECRET": "for-tests-on-this-machine-only",
+            "VELO_OFI_INTERFACE": "lo",
+            "VELO_OFI_PROVIDER": "tcp",
+            "VELO_OFI_TIMEOUT_MS": "500",
+            "FI_OFI_RXM_MSG_RX_SIZE": "32",
+            "FI_OFI_RXM_CM_PROGRESS_INTERVAL": "100",
+        },
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +106,8 @@ class Fault:
     scene: str
     role: int
     call: str
+    count: int
+    """So many there are where nothing fails."""
     at: int
     goes_on: bool
 
@@ -53,31 +116,63 @@ class Fault:
         return f"{self.scene}, process {self.role}: {self.call} number {self.at}{behind}"
 
 
+def positions(count: int) -> list[int]:
+    """Which of the calls of a name fail: the first ones, and some of those up to the last."""
+    chosen = list(range(1, min(count, EACH) + 1))
+    while chosen and chosen[-1] < count:
+        chosen.append(min(count, chosen[-1] * 3 // 2))
+    return chosen
+
+
+def end_process(process: subprocess.Popen[str]) -> None:
+    """A launcher ends what it has started, too."""
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Stage:
-    """Where scenes are played: the programs, and the settings of all."""
+    """Where scenes of a group are played: the program, and the settings of all."""
 
-    def __init__(self, scene: Path, preload: Path) -> None:
-        self._scene = scene
+    def __init__(self, group: Group, program: Path, preload: Path, runner: list[str]) -> None:
+        self._group = group
+        self._program = program
         self._preload = preload
+        self._runner = runner
 
-    def play(
-        self,
-        name: str,
-        settings: tuple[dict[str, str], dict[str, str]],
-        good: tuple[int, ...] = GOOD,
-    ) -> str:
+    def _commands(self, name: str, envs: list[dict[str, str]]) -> list[list[str]]:
+        """What is started, side by side."""
+        settings = [["env", *(f"{key}={value}" for key, value in env.items())] for env in envs]
+        program = [str(self._program), name]
+        if self._group.is_launched:
+            first, second = ([*own, *program] for own in settings)
+            return [[*self._runner, "-n", "1", *first, ":", "-n", "1", *second]]
+        return [[*own, *self._runner, *program, str(role)] for role, own in enumerate(settings)]
+
+    def play(self, name: str, settings: list[dict[str, str]], good: tuple[int, ...] = ()) -> str:
         """Play a scene, with settings for each process; what was wrong, or nothing."""
+        group = self._group
         with tempfile.TemporaryDirectory(prefix="velo-faults-", dir=MEMORY) as folder:
-            env = os.environ | {"VELO_SHM_DIR": folder, "LD_PRELOAD": str(self._preload)}
+            # What runs the program is left alone.
+            envs = [
+                {"LD_PRELOAD": str(self._preload), "VELO_SHM_DIR": folder}
+                | dict(group.env)
+                | dict(group.roles[role])
+                | settings[role]
+                for role in range(2)
+            ]
             processes = [
                 subprocess.Popen(
-                    [self._scene, name, str(role)],
-                    env=env | own,
+                    command,
+                    env=os.environ | {"VELO_SHM_DIR": folder},
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
                     text=True,
                 )
-                for role, own in enumerate(settings)
+                for command in self._commands(name, envs)
             ]
             end = time.monotonic() + LIMIT_S
             words = []
@@ -88,19 +183,24 @@ class Stage:
                 return f"it has not ended after {LIMIT_S:.0f} s"
             finally:
                 for process in processes:
-                    process.kill()
-                    process.wait()
+                    end_process(process)
             statuses = [process.returncode for process in processes]
             said = "".join(words)
             left = sorted(entry.name for entry in Path(folder).iterdir())
-        if any(status not in good for status in statuses):
+        if any(status not in (good or group.good) for status in statuses):
             return f"exit statuses {statuses}: {said}"
+        if "flood: " in said:
+            return said
+        if any(crash in said for crash in CRASHES):
+            return f"a process crashed: {said}"
         faulty = [
-            own_words for own, own_words in zip(settings, words, strict=True) if "FAULT_CALL" in own
+            own_words
+            for own, own_words in zip(settings, words, strict=False)
+            if "FAULT_CALL" in own
         ]
         if any(status in own_words for status in NOT_OF_THE_SYSTEM for own_words in faulty):
             return f"the error is another: {said}"
-        if len(said.splitlines()) > LINES_MAX:
+        if len(said.splitlines()) > group.lines_max:
             return f"{len(said.splitlines())} lines were written: {said}"
         # A port that cannot be opened anew leaves what there was before it.
         is_old = name == "reopened" and any(statuses)
@@ -111,9 +211,8 @@ class Stage:
         """The calls of a scene in which nothing fails: process, name, how many."""
         with tempfile.TemporaryDirectory(prefix="velo-counts-") as folder:
             files = [Path(folder, str(role)) for role in range(2)]
-            settings = [{"FAULT_COUNTS": str(file)} for file in files]
             # Else a scene whose first call fails would have nothing to try.
-            wrong = self.play(name, (settings[0], settings[1]), good=(0,))
+            wrong = self.play(name, [{"FAULT_COUNTS": str(file)} for file in files], good=(0,))
             if wrong:
                 raise RuntimeError(f"{name}, where nothing fails: {wrong}")
             calls = []
@@ -125,35 +224,38 @@ class Stage:
 
     def try_fault(self, fault: Fault) -> str:
         """Play its scene with the fault; what was wrong, or nothing."""
-        patience = {"SCENE_PATIENCE_MS": str(PATIENCE_MS)}
-        own = patience | {"FAULT_CALL": fault.call, "FAULT_AT": str(fault.at)}
+        settings = [{"SCENE_PATIENCE_MS": str(PATIENCE_MS)} for _ in range(2)]
+        settings[fault.role] |= {"FAULT_CALL": fault.call, "FAULT_AT": str(fault.at)}
         if fault.goes_on:
-            own["FAULT_ON"] = "1"
-        settings = (own, patience) if fault.role == 0 else (patience, own)
+            settings[fault.role] |= {"FAULT_ON": "1", "FAULT_MOST": str(FLOOD + 10 * fault.count)}
         return self.play(fault.scene, settings)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("scene", type=Path, help="the program of scene.c")
+    parser.add_argument("group", choices=GROUPS)
+    parser.add_argument("program", type=Path, help="the program that has the group's scenes")
     parser.add_argument("preload", type=Path, help="the library of preload.c")
-    parser.add_argument("--sample", type=int, metavar="N", help="only N faults, drawn by the seed")
+    parser.add_argument("--sample", action="store_true", help="only some faults, drawn by the seed")
     parser.add_argument("--seed", default=time.strftime("%Y-%m-%d"), help="by default the day")
     parser.add_argument("--only", metavar="WORDS", help="only faults whose description has them")
     parser.add_argument("-j", "--jobs", type=int, default=8, help="so many at once")
+    parser.add_argument("runner", nargs="*", help="what runs the program, behind --")
     options = parser.parse_args()
-    stage = Stage(options.scene, options.preload)
+    group = GROUPS[options.group]
+    stage = Stage(group, options.program, options.preload, options.runner)
     faults = [
-        Fault(scene, role, call, at, goes_on)
-        for scene in SCENES
+        Fault(scene, role, call, count, at, goes_on)
+        for scene in group.scenes
         for role, call, count in stage.count(scene)
-        for at in range(1, count + 1)
+        for at in positions(count)
         for goes_on in (False, True)
+        if not (goes_on and call in AT_TIMES)
     ]
     if options.only:
         faults = [fault for fault in faults if options.only in str(fault)]
-    if options.sample is not None and options.sample < len(faults):
-        faults = random.Random(options.seed).sample(faults, options.sample)
+    if options.sample and group.sample < len(faults):
+        faults = random.Random(options.seed).sample(faults, group.sample)
         print(f"seed {options.seed}")
     if not faults:
         print("no fault was tried", file=sys.stderr)

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Two processes that use each part of the library once: scene NAME ROLE, with role 0 or 1.
- *
- * Exit status: 0 all went well; 3 a call failed, which it says in one line of its own and one of
- * the library, and everything was closed; 4 what arrived is not what was sent, or a descriptor is
- * left.
- */
-#include <dirent.h>
+/* Each part of velo's own library, used once by two processes. */
 #include <poll.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,17 +11,9 @@
 #include <velo/rma.h>
 #include <velo/velo.h>
 
-enum {
-    FAILED = 3,
-    WRONG = 4,
-    BYTES = 20000,
-    BURST = 100,
-    LONG_BYTES = 1 << 20,
-    NS_PER_MS = 1000000
-};
+#include "play.h"
 
-static int64_t patience_ns = INT64_C(10000000000);
-static unsigned char data[LONG_BYTES];
+enum { BYTES = 20000, BURST = 100 };
 
 /* close_all() closes these, in this order. */
 static struct velo_mq *mq;
@@ -39,7 +22,7 @@ static struct velo_port *port;
 static struct velo_bcast *ring;
 static struct velo_bcast_reader *reader;
 
-static void close_all(void)
+void close_all(void)
 {
     if (mq)
         (void)velo_mq_close(mq);
@@ -55,34 +38,11 @@ static void close_all(void)
 
 static void check(int status, const char *call)
 {
-    if (status >= VELO_OK)
-        return;
-    (void)fprintf(stderr, "%s: %s\n%s\n", call, velo_strerror(status), velo_last_error());
-    close_all();
-    exit(FAILED);
+    if (status < VELO_OK)
+        give_up(call, velo_strerror(status), velo_last_error());
 }
 
 #define DO(call) check(call, #call)
-
-static void expect(int is_right, const char *what)
-{
-    if (is_right)
-        return;
-    (void)fprintf(stderr, "wrong: %s\n", what);
-    close_all();
-    exit(WRONG);
-}
-
-static unsigned descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-    while (folder && readdir(folder))
-        count++;
-    if (folder)
-        (void)closedir(folder);
-    return count;
-}
 
 static void port_begin(int role)
 {
@@ -145,8 +105,10 @@ static void receive_armed(void)
     struct pollfd wait = {.events = POLLIN};
     struct velo_msg msg;
     int status;
+    int64_t end_ns = now_ns() + patience_ns;
     DO(velo_port_fd(port, &wait.fd));
     while ((status = velo_try_peek(port, &msg)) == VELO_AGAIN) {
+        expect_before(end_ns, "poll");
         status = velo_port_arm(port);
         if (status == VELO_OK)
             check(poll(&wait, 1, (int)(patience_ns / NS_PER_MS)) == 1 ? VELO_OK : VELO_TIMEOUT,
@@ -173,7 +135,7 @@ static void events(int role)
 
 static void remote(int role)
 {
-    static unsigned char local[LONG_BYTES];
+    static unsigned char local[DATA_BYTES];
     struct velo_rma_peer *peer;
     struct velo_rma_mem *given, *own;
     struct velo_rma_place place;
@@ -222,7 +184,7 @@ static void remote(int role)
 
 static void matched(int role)
 {
-    static unsigned char to[LONG_BYTES];
+    static unsigned char to[DATA_BYTES];
     struct velo_mq_request shorter = {0}, longer = {0};
     struct velo_mq_peer *peer;
     port_begin(role);
@@ -297,28 +259,6 @@ static void reopened(int role)
     }
 }
 
-static const struct {
-    const char *name;
-    void (*play)(int role);
-} scenes[] = {{"messages", messages}, {"events", events},       {"remote", remote},
-              {"matched", matched},   {"broadcast", broadcast}, {"reopened", reopened}};
-
-int main(int argc, char **argv)
-{
-    const char *patience_ms = getenv("SCENE_PATIENCE_MS");
-    if (patience_ms)
-        patience_ns = strtoll(patience_ms, NULL, 10) * NS_PER_MS;
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (unsigned char)(i * 7 + i / 256);
-    for (size_t i = 0; argc == 3 && i < sizeof scenes / sizeof *scenes; i++) {
-        if (strcmp(argv[1], scenes[i].name) != 0)
-            continue;
-        unsigned before = descriptors();
-        scenes[i].play(argv[2][0] != '0');
-        close_all();
-        expect(descriptors() <= before + 1, "a descriptor is left");
-        return 0;
-    }
-    (void)fprintf(stderr, "usage: scene messages|events|remote|matched|broadcast|reopened 0|1\n");
-    return 2;
-}
+const struct scene scenes[] = {
+    {"messages", messages},   {"events", events},     {"remote", remote}, {"matched", matched},
+    {"broadcast", broadcast}, {"reopened", reopened}, {NULL, NULL}};
