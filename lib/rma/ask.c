@@ -51,23 +51,29 @@ static void give_back(struct velo_rma_peer *peer, struct op *op)
 /* The operation is off all lists: free it, and notify its end. */
 static void finish_op(struct velo_rma_peer *peer, struct op *op, int status)
 {
-    struct request request = op->request;
+    rma_request_done(peer, &op->request, status);
     give_back(peer, op);
-    rma_request_done(peer, &request, status);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
+
+/* Is an operation one block that fits into one message? Every update is. */
+static bool is_one_piece(const struct velo_rma_peer *peer, const struct request *request)
+{
+    return !request->pieces && request->count == 1 && request->len_bytes <= peer->piece_bytes;
+}
 
 /* The next piece. An operation has at least one piece, even one of no bytes. */
 static bool next_piece(const struct velo_rma_peer *peer, const struct request *request,
                        struct cursor *cursor, uint64_t pieces, struct run *run)
 {
-    bool is_update = rma_request_is_update(request);
-    if (is_update && pieces == 0) {
-        *run = (struct run){NULL, request->offset, request->len_bytes};
-        return true;
+    if (likely(is_one_piece(peer, request))) {
+        bool is_immediate = request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
+        *run = (struct run){is_immediate ? (char *)request->word : request->local, request->offset,
+                            request->len_bytes};
+        return pieces == 0;
     }
-    if (!is_update && rma_request_next(request, cursor, peer->piece_bytes, run))
+    if (rma_request_next(request, cursor, peer->piece_bytes, run))
         return true;
     *run = (struct run){NULL, rma_request_offset(request), 0};
     return pieces == 0;
@@ -93,6 +99,10 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
     struct run run;
     (void)next_piece(peer, request, &cursor, op->pieces_sent, &run);
     size_t data_bytes = carries_data(request) ? run.len_bytes : 0;
+    void *place;
+    int status = velo_try_reserve(peer->conn, sizeof(struct wire_request) + data_bytes, &place);
+    if (status)
+        return status;
     struct wire_request wire = {.op = request->op,
                                 .how = rma_request_is_update(request) ? request->how : 0,
                                 .update = request->update,
@@ -106,15 +116,13 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
                                 .total_bytes = request->len_bytes};
     if (rma_request_is_update(request))
         memcpy(wire.word, request->word, sizeof wire.word);
-    void *place;
-    int status = velo_try_reserve(peer->conn, sizeof wire + data_bytes, &place);
-    if (status)
-        return status;
     op->sent = cursor;
     op->pieces_sent++;
     peer->seq_sent++;
-    if (is_all_sent(peer, op))
+    if (is_all_sent(peer, op)) {
         wire.notify = request->notify;
+        peer->sending = NULL;
+    }
     memcpy(place, &wire, sizeof wire);
     if (data_bytes)
         memcpy((char *)place + sizeof wire, run.local, data_bytes);
@@ -143,12 +151,10 @@ static bool writes_here(const struct request *request)
 /* Is a fenced operation behind all before it, although they are not done? It is if the owner
  * carries out all of them, one after the other, unless its data come from memory here that the
  * answers to those before it are still to write. */
-static bool is_behind_all(struct velo_rma_peer *peer, const struct request *request)
+static bool is_behind_all(const struct velo_rma_peer *peer, const struct op *op)
 {
-    if (peer->rma->device != &rma_no_device || request->op == VELO_RMA_OPERATION_NOTIFY ||
-        (request->op == VELO_RMA_OPERATION_PUT && peer->asked_here > 0))
-        return false;
-    return rma_reach_must_ask(peer, request);
+    bool reads_late = op->request.op == VELO_RMA_OPERATION_PUT && peer->asked_here > 0;
+    return op->must_ask && !reads_late && peer->rma->device == &rma_no_device;
 }
 
 /* The operation after a fenced one is fenced, too: it may be one that is done without the owner,
@@ -167,11 +173,11 @@ static int begin_op(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
     bool is_fenced = op->fenced && (peer->asked.head || peer->offloaded > 0);
-    if (is_fenced && !is_behind_all(peer, &op->request))
+    if (is_fenced && !is_behind_all(peer, op))
         return VELO_AGAIN;
     if (is_fenced)
         pass_fence_on(peer);
-    int status = is_fenced || rma_is_behind_device(peer, &op->request)
+    int status = op->must_ask || rma_is_behind_device(peer, &op->request)
                      ? MUST_ASK
                      : rma_do_now(peer, &op->request);
     if (status == MUST_ASK)
@@ -197,29 +203,26 @@ int rma_ask_pump(struct velo_rma_peer *peer)
     int ended = 0;
     int status = VELO_OK;
     while (status == VELO_OK && (peer->sending || peer->waiting.head)) {
-        if (!peer->sending) {
-            status = begin_op(peer, &ended);
-        } else {
-            status = send_piece(peer, peer->sending);
-            if (status == VELO_OK && is_all_sent(peer, peer->sending))
-                peer->sending = NULL;
-        }
+        status = peer->sending ? send_piece(peer, peer->sending) : begin_op(peer, &ended);
     }
     if (status && status != VELO_AGAIN)
         rma_ask_fail(peer, status);
     return ended;
 }
 
-int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
+int rma_ask_post(struct velo_rma_peer *peer, const struct request *request, bool must_ask)
 {
     struct velo_rma *rma = peer->rma;
     if (!rma->ops_free || !queue_has_room(rma))
         return VELO_AGAIN;
     struct op *op = take_free(peer);
-    *op = (struct op){.request = *request, .fenced = peer->fence};
+    *op = (struct op){.request = *request, .fenced = peer->fence, .must_ask = must_ask};
     peer->fence = false;
+    bool is_first = !peer->waiting.head && !peer->sending;
     append_op(&peer->waiting, op);
-    (void)rma_ask_pump(peer);
+    /* Behind others it would only find again that there is no room; progress looks. */
+    if (is_first)
+        (void)rma_ask_pump(peer);
     return VELO_OK;
 }
 
@@ -296,26 +299,18 @@ static int take_data(const struct velo_rma_peer *peer, struct op *op, const char
     return VELO_OK;
 }
 
-int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
+/* The next piece was answered, with these data. Returns the number of operations that ended. */
+static int take_answer(struct velo_rma_peer *peer, int status, const char *data, size_t data_bytes,
+                       uint64_t old)
 {
-    struct wire_answer answer;
-    if (msg->len_bytes < sizeof answer)
-        return 0;
-    memcpy(&answer, msg->data, sizeof answer);
-    struct velo_rma_peer *peer = find_peer(rma, msg, &answer);
-    struct op *op = peer ? peer->asked.head : NULL;
-    /* An answer that nobody waits for belongs to an operation that was given up. */
-    if (!op || answer.seq != peer->seq_answered || op->pieces_answered == op->pieces_sent)
-        return 0;
-    int status = answer.status < 0 && answer.status >= VELO_ERR_SYSTEM ? answer.status : VELO_OK;
+    struct op *op = peer->asked.head;
     if (status == VELO_OK && op->status == VELO_OK)
-        status = take_data(peer, op, (const char *)msg->data + sizeof answer,
-                           msg->len_bytes - sizeof answer, answer.old);
+        status = take_data(peer, op, data, data_bytes, old);
     peer->seq_answered++;
     op->pieces_answered++;
     if (status && op->status == VELO_OK) {
         op->status = status;
-        rma->counters.refused += status == VELO_ERR_ACCESS;
+        peer->rma->counters.refused += status == VELO_ERR_ACCESS;
         if (peer->sending == op)
             peer->sending = NULL; /* There is no use in sending more. */
     }
@@ -324,9 +319,35 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
     (void)take_first_op(&peer->asked);
     peer->asked_here -= writes_here(&op->request);
     if (op->status == VELO_OK)
-        rma->counters.asked++;
+        peer->rma->counters.asked++;
     finish_op(peer, op, op->status);
     return 1;
+}
+
+static bool waits_for_answer(const struct velo_rma_peer *peer)
+{
+    const struct op *op = peer->asked.head;
+    return op && op->pieces_answered < op->pieces_sent;
+}
+
+int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
+{
+    struct wire_answer answer;
+    int ended = 0;
+    if (msg->len_bytes < sizeof answer)
+        return 0;
+    memcpy(&answer, msg->data, sizeof answer);
+    struct velo_rma_peer *peer = find_peer(rma, msg, &answer);
+    /* An answer that nobody waits for belongs to an operation that was given up. */
+    if (!peer || answer.seq - answer.before != peer->seq_answered)
+        return 0;
+    while (peer->seq_answered != answer.seq && waits_for_answer(peer))
+        ended += take_answer(peer, VELO_OK, NULL, 0, 0);
+    if (!waits_for_answer(peer))
+        return ended;
+    int status = answer.status < 0 && answer.status >= VELO_ERR_SYSTEM ? answer.status : VELO_OK;
+    return ended + take_answer(peer, status, (const char *)msg->data + sizeof answer,
+                               msg->len_bytes - sizeof answer, answer.old);
 }
 
 /* ---- failure --------------------------------------------------------------------------------- */

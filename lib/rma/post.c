@@ -28,7 +28,8 @@ static cold_path int post_later(struct velo_rma_peer *peer, const struct request
 {
     int status =
         request->op == VELO_RMA_OPERATION_NOTIFY ? VELO_OK : rma_reach_check(peer, request);
-    return status ? failed_at_once(peer, status) : rma_ask_post(peer, request);
+    return status < 0 ? failed_at_once(peer, status)
+                      : rma_ask_post(peer, request, status == MUST_ASK);
 }
 
 static bool must_wait(const struct velo_rma_peer *peer, const struct request *request)
@@ -51,7 +52,7 @@ static int post_request(struct velo_rma_peer *peer, const struct request *reques
         return VELO_AGAIN;
     int status = rma_do_now(peer, request);
     if (unlikely(status == MUST_ASK))
-        return rma_ask_post(peer, request);
+        return rma_ask_post(peer, request, true);
     if (likely(status == VELO_OK))
         rma_request_done(peer, request, VELO_OK);
     else if (status != VELO_AGAIN)

@@ -6,9 +6,12 @@
 #include "unit.h"
 
 /* Messages taken in by one call. */
-#define MESSAGES_PER_CALL 64
+#define MESSAGES_PER_CALL 256
 /* Calls between two checks whether peers live that owe us an answer. */
 #define POLLS_PER_CHECK 4096
+/* Polls in vain between two looks whether a full ring has room again. Who makes room mostly
+ * answers, too. */
+#define POLLS_PER_ROOM 8
 /* The longest sleep when something has to be sent and its ring is full: nothing wakes us for that.
  */
 #define FULL_SLICE_NS 200000
@@ -62,7 +65,8 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     int status = likely(rma->is_plain) ? peek_plain(rma, &msg, timeout_ns)
                                        : peek_closely(rma, &msg, timeout_ns);
     rma->interrupted = status == VELO_ERR_INTERRUPTED;
-    for (int taken = 0; status == VELO_OK; taken++) {
+    int taken = 0;
+    for (; status == VELO_OK; taken++) {
         if (handle_message(rma, &msg, &ended)) {
             (void)velo_release(rma->port);
         } else {
@@ -72,9 +76,12 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
         }
         status = taken < MESSAGES_PER_CALL ? velo_try_peek(rma->port, &msg) : VELO_AGAIN;
     }
+    rma_serve_answer(rma);
     if (unlikely(rma->ops_used > 0)) {
         ended += rma->device->progress(rma);
-        for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
+        bool looks_for_room =
+            taken > 0 || timeout_ns != 0 || !rma->is_plain || rma->polls % POLLS_PER_ROOM == 0;
+        for (struct velo_rma_peer *peer = rma->peers; peer && looks_for_room; peer = peer->next)
             ended += rma_ask_pump(peer);
         if (++rma->polls % POLLS_PER_CHECK == 0)
             rma_ask_check_peers(rma);
@@ -153,6 +160,8 @@ int velo_rma_try_poll(struct velo_rma *rma, struct velo_rma_notification *notifi
     int taken = 0;
     while (rma->queue_head != rma->queue_tail && taken < notifications_max)
         notifications[taken++] = rma->queue[rma->queue_head++ % VELO_RMA_NOTIFICATIONS_MAX];
+    if (rma->queue_head == rma->queue_tail)
+        rma->queue_head = rma->queue_tail = 0; /* Its first lines are in the cache. */
     return taken;
 }
 

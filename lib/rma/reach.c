@@ -186,17 +186,6 @@ int velo_rma_mem_lookup(struct velo_rma_peer *peer, uint32_t number, uint32_t ri
     return VELO_OK;
 }
 
-int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
-{
-    struct grant grant = {0};
-    if (rma_peer_is_remote(peer))
-        return VELO_OK; /* Its owner checks. */
-    int status = enter_for(peer, request, &grant);
-    if (status == VELO_OK)
-        leave_grant(peer);
-    return status;
-}
-
 bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request, uint64_t *remote,
                        uint64_t *address)
 {
@@ -516,14 +505,15 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
     return status;
 }
 
-bool rma_reach_must_ask(struct velo_rma_peer *peer, const struct request *request)
+int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
 {
-    struct grant grant;
+    struct grant grant = {0};
     if (rma_peer_is_remote(peer))
-        return true;
-    if (!enter_grant(peer, request->key, &grant))
-        return false; /* The operation fails. */
+        return MUST_ASK; /* Its owner checks. */
+    int status = enter_for(peer, request, &grant);
+    if (status)
+        return status;
     bool is_reached = find_memory(peer, &grant) || (peer->pid && !rma_request_is_update(request));
     leave_grant(peer);
-    return !is_reached;
+    return is_reached ? VELO_OK : MUST_ASK;
 }

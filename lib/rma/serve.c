@@ -7,6 +7,9 @@
 #include "request.h"
 #include "unit.h"
 
+/* Puts that one answer tells of, at most: their requester goes on with what it has heard of. */
+#define PUTS_PER_ANSWER 32
+
 /* ---- connections for answers ----------------------------------------------------------------- */
 
 /* Let go of connections whose unit is gone. */
@@ -27,6 +30,7 @@ static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_
     struct velo_conn **conn = &rma->repliers[id];
     if (likely(*conn && velo_conn_generation(*conn) == generation))
         return *conn;
+    rma_serve_answer(rma); /* Its connection may be among those that end now. */
     sweep_conns(rma);
     if (!*conn && port_connect_present(rma->port, id, conn) != VELO_OK)
         /* The requester may still live: it has to give up, and not wait for ever. */
@@ -38,7 +42,30 @@ static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_
 void rma_serve_close(struct velo_rma *rma)
 {
     for (uint32_t id = 0; id < IDS_MAX; id++)
-        (void)velo_disconnect(rma->repliers[id]);
+        if (rma->repliers[id])
+            (void)velo_disconnect(rma->repliers[id]);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+void rma_serve_answer(struct velo_rma *rma)
+{
+    struct puts_served *served = &rma->served;
+    if (!served->conn)
+        return;
+    struct wire_answer answer = {
+        .before = served->count - 1, .handle = served->handle, .seq = served->seq};
+    memcpy(served->place, &answer, sizeof answer);
+    (void)velo_commit(served->conn, sizeof answer, WIRE_ANSWER);
+    served->conn = NULL;
+}
+
+/* Can the answer that is to be sent tell of this put, too? */
+static bool goes_along(const struct puts_served *served, const struct velo_conn *conn,
+                       const struct wire_request *wire)
+{
+    return served->conn == conn && served->handle == wire->handle && served->seq + 1 == wire->seq &&
+           served->count < PUTS_PER_ANSWER;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -142,23 +169,67 @@ static void execute_request(const struct wire_request *wire, char *at, const cha
     }
 }
 
+static bool is_put(const struct wire_request *wire)
+{
+    return wire->op == VELO_RMA_OPERATION_PUT || wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
+}
+
 static void notify_access(struct velo_rma *rma, const struct wire_request *wire, velo_id_t source,
                           const struct velo_rma_mem *mem)
 {
-    bool is_put =
-        wire->op == VELO_RMA_OPERATION_PUT || wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
-    queue_push(rma, &(struct velo_rma_notification){
-                        .class_ = is_put ? VELO_RMA_CLASS_COMPLETER : VELO_RMA_CLASS_RESPONDER,
-                        .op = wire->op,
-                        .peer = source,
-                        .len_bytes = wire->total_bytes,
-                        .address = (uintptr_t)mem->addr + wire->first_offset,
-                        .cookie = wire->cookie});
+    queue_push(rma,
+               &(struct velo_rma_notification){.class_ = is_put(wire) ? VELO_RMA_CLASS_COMPLETER
+                                                                      : VELO_RMA_CLASS_RESPONDER,
+                                               .op = wire->op,
+                                               .peer = source,
+                                               .len_bytes = wire->total_bytes,
+                                               .address = (uintptr_t)mem->addr + wire->first_offset,
+                                               .cookie = wire->cookie});
 }
 
 static bool wants_note(const struct wire_request *wire)
 {
     return wire->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER);
+}
+
+/* VELO_OK; else there is no room for an answer, or nobody waits for it any more. */
+static int serve_put(struct velo_rma *rma, struct velo_conn *conn, const struct wire_request *wire,
+                     const struct velo_rma_mem *mem, const char *data)
+{
+    struct puts_served *served = &rma->served;
+    if (!goes_along(served, conn, wire)) {
+        void *place;
+        rma_serve_answer(rma);
+        int status = velo_try_reserve(conn, sizeof(struct wire_answer), &place);
+        if (status)
+            return status;
+        *served = (struct puts_served){.conn = conn, .place = place, .handle = wire->handle};
+    }
+    served->seq = wire->seq;
+    served->count++;
+    execute_request(wire, mem->addr + wire->offset, data, NULL, NULL);
+    return VELO_OK;
+}
+
+/* The same for what has an answer of its own; `mem` is NULL if it is refused. */
+static int serve_other(struct velo_rma *rma, struct velo_conn *conn,
+                       const struct wire_request *wire, const struct velo_rma_mem *mem)
+{
+    struct wire_answer answer = {.handle = wire->handle, .seq = wire->seq};
+    size_t data_bytes = mem && wire->op == VELO_RMA_OPERATION_GET ? wire->len_bytes : 0;
+    void *place;
+    rma_serve_answer(rma);
+    int status = velo_try_reserve(conn, sizeof answer + data_bytes, &place);
+    if (status)
+        return status;
+    if (mem)
+        execute_request(wire, mem->addr + wire->offset, NULL, (char *)place + sizeof answer,
+                        &answer.old);
+    else
+        answer.status = VELO_ERR_ACCESS;
+    memcpy(place, &answer, sizeof answer);
+    (void)velo_commit(conn, sizeof answer + data_bytes, WIRE_ANSWER);
+    return VELO_OK;
 }
 
 bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
@@ -176,28 +247,19 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     struct velo_conn *conn = answer_conn(rma, msg->source, msg->generation);
     if (!conn)
         return true;
-    struct wire_answer answer = {.handle = wire.handle, .seq = wire.seq};
     if (unlikely(wire.key != 0 && wire.key >> TABLE_INDEX_BITS == 0))
         resolve_request(rma, &wire, msg->source);
     const struct velo_rma_mem *mem =
-        find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);
-    size_t data_bytes = mem && wire.op == VELO_RMA_OPERATION_GET ? wire.len_bytes : 0;
-    void *place;
-    int status = velo_try_reserve(conn, sizeof answer + data_bytes, &place);
+        find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof(struct wire_answer));
+    const char *data = (const char *)msg->data + sizeof wire;
+    int status = mem && is_put(&wire) ? serve_put(rma, conn, &wire, mem, data)
+                                      : serve_other(rma, conn, &wire, mem);
     if (status)
         return status != VELO_AGAIN; /* Else nobody waits for the answer any more. */
-    if (mem) {
-        execute_request(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
-                        (char *)place + sizeof answer, &answer.old);
-        rma->counters.served += 1;
-        if (wants_note(&wire))
-            notify_access(rma, &wire, msg->source, mem);
-    } else {
-        answer.status = VELO_ERR_ACCESS;
-        rma->counters.refused_peers++;
-    }
-    memcpy(place, &answer, sizeof answer);
-    (void)velo_commit(conn, sizeof answer + data_bytes, WIRE_ANSWER);
+    rma->counters.served += mem != NULL;
+    rma->counters.refused_peers += mem == NULL;
+    if (mem && wants_note(&wire))
+        notify_access(rma, &wire, msg->source, mem);
     return true;
 }
 

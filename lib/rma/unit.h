@@ -62,7 +62,8 @@ struct cursor {
 struct op {
     struct op *next;
     struct request request;
-    bool fenced; /* It takes effect only when all before it have. */
+    bool fenced;   /* It takes effect only when all before it have. */
+    bool must_ask; /* Only the owner can do it: that was seen when it was posted. */
     int status;
     struct cursor sent;
     struct cursor answered;
@@ -133,6 +134,15 @@ static inline bool rma_peer_is_remote(const struct velo_rma_peer *peer)
     return !peer->table.header;
 }
 
+/** An answer to puts of a peer that is still to be sent: others may come behind them. */
+struct puts_served {
+    struct velo_conn *conn; /* It holds a reservation for the answer. NULL: there is none. */
+    char *place;
+    uint32_t handle;
+    uint32_t seq; /* Of the last one. */
+    uint32_t count;
+};
+
 /* ---- the unit -------------------------------------------------------------------------------- */
 
 struct velo_rma {
@@ -168,7 +178,8 @@ struct velo_rma {
     struct velo_rma_peer *by_handle[PEERS_MAX];
     uint32_t handle_next;
     struct velo_conn **repliers; /* Connections for our answers; by the other unit's id. */
-    struct offload *offload;     /* The device's own; NULL until the device has something to do. */
+    struct puts_served served;
+    struct offload *offload; /* The device's own; NULL until the device has something to do. */
 };
 
 /* ---- notifications --------------------------------------------------------------------------- */
@@ -230,9 +241,7 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
 void rma_reach_probe(struct velo_rma_peer *peer);
 /** Do a request now. VELO_OK, VELO_AGAIN, MUST_ASK, or an error. */
 int rma_reach_do(struct velo_rma_peer *peer, const struct request *request);
-/** Can only the owner do a request? False also if nobody can. */
-bool rma_reach_must_ask(struct velo_rma_peer *peer, const struct request *request);
-/** Check a request without doing it. VELO_OK or an error. */
+/** Check a request without doing it. VELO_OK, MUST_ASK, or an error. */
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request);
 /** `remote`: the node's address of the registration that a request names. `address`: the request's
  *  address in its owner's memory. False: the node does not know the registration. For devices. */
@@ -250,8 +259,8 @@ static inline bool rma_is_behind_device(const struct velo_rma_peer *peer,
 
 /** Do a request now if that is possible without asking; as rma_reach_do(). */
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request);
-/** Queue a request. VELO_OK or VELO_AGAIN. */
-int rma_ask_post(struct velo_rma_peer *peer, const struct request *request);
+/** Queue a request. `must_ask`: only the owner can do it. VELO_OK or VELO_AGAIN. */
+int rma_ask_post(struct velo_rma_peer *peer, const struct request *request, bool must_ask);
 /** Have the device, and only the device, do a request without notifications; as rma_fetch(). */
 int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, int *outcome);
 /** Go on with operations that wait or are half sent. Returns the number of operations that ended.
@@ -277,6 +286,8 @@ void rma_ask_check_peers(struct velo_rma *rma);
 
 /** Carry out the request in a message. False: not now, defer it. */
 bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg);
+/** Send the answer to puts that were served, if there is one. */
+void rma_serve_answer(struct velo_rma *rma);
 /** Take a notification. False: not now, defer it. */
 bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg);
 /** End the connections that answers go over. */
@@ -310,11 +321,11 @@ struct wire_request {
     uint64_t word[2];      /* Of an update. */
 };
 
-/** The answer to one piece; a get's bytes follow. */
+/** The answer to one piece, and to puts right before it that were done; a get's bytes follow. */
 struct wire_answer {
-    uint32_t reserved;
+    uint32_t before; /* How many. */
     uint32_t handle;
-    uint32_t seq;
+    uint32_t seq; /* Of the one piece. */
     int32_t status;
     uint64_t old;
 };

@@ -53,8 +53,8 @@ static struct wire_request request(const struct scene *s, enum velo_rma_operatio
                                  .total_bytes = len};
 }
 
-/* Send it past the checks of our own library; data_bytes of data follow. */
-static void send_raw(struct scene *s, const struct wire_request *wire, size_t data_bytes)
+/* Send it past the checks of our own library, and leave it there; data_bytes of data follow. */
+static void leave_raw(struct scene *s, const struct wire_request *wire, size_t data_bytes)
 {
     static unsigned char message[sizeof(*wire) + 16000];
 
@@ -62,8 +62,31 @@ static void send_raw(struct scene *s, const struct wire_request *wire, size_t da
     memcpy(message, wire, sizeof(*wire));
     CHECK_OK(
         velo_send(s->peer->conn, message, sizeof(*wire) + data_bytes, WIRE_REQUEST, VELO_FOREVER));
+}
+
+/* Have its owner serve it, too. */
+static void send_raw(struct scene *s, const struct wire_request *wire, size_t data_bytes)
+{
+    leave_raw(s, wire, data_bytes);
     while (velo_rma_progress(s->owner) > 0)
         ;
+}
+
+/* Take an answer that tells of so many requests, the last of which had this number. */
+static void take_answer_of(struct scene *s, uint32_t handle, uint32_t count, uint32_t seq,
+                           int status)
+{
+    struct velo_msg msg;
+    struct wire_answer answer;
+
+    CHECK_OK(velo_try_peek(s->rma->port, &msg));
+    CHECK_EQ(msg.tag, WIRE_ANSWER);
+    memcpy(&answer, msg.data, sizeof(answer));
+    CHECK_EQ(answer.handle, handle);
+    CHECK_EQ(answer.before + 1, count);
+    CHECK_EQ(answer.seq, seq);
+    CHECK_STATUS(answer.status, status);
+    CHECK_OK(velo_release(s->rma->port));
 }
 
 /* Take the answers as they are. */
@@ -322,6 +345,86 @@ TEST(answers_that_were_not_asked_for_write_nothing)
     CHECK_STATUS(note_expect(s.rma).status, VELO_ERR_CORRUPT);
     for (size_t i = 0; i < sizeof(local); i++)
         CHECK_EQ(local[i], 0);
+    scene_close(&s);
+}
+
+TEST(puts_in_a_row_have_one_answer_and_all_else_has_its_own)
+{
+    static const struct {
+        enum velo_rma_operation op;
+        uint32_t handle;
+        uint32_t count;
+        int status;
+    } rows[] = {{VELO_RMA_OPERATION_PUT, 0, 3, VELO_OK},
+                {VELO_RMA_OPERATION_GET, 0, 1, VELO_OK},
+                {VELO_RMA_OPERATION_PUT_IMMEDIATE, 0, 2, VELO_OK},
+                {VELO_RMA_OPERATION_PUT, 0, 1, VELO_ERR_ACCESS},
+                {VELO_RMA_OPERATION_PUT, 0, 1, VELO_OK},
+                {VELO_RMA_OPERATION_PUT, 1, 1, VELO_OK}};
+    struct velo_msg msg;
+    struct scene s;
+    uint32_t seq = UINT32_MAX - 1; /* It comes round. */
+
+    scene_open(&s, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        for (uint32_t n = 0; n < rows[i].count; n++) {
+            struct wire_request wire =
+                request(&s, rows[i].op, rows[i].status ? SIZE : 0, sizeof(uint64_t));
+            wire.handle += rows[i].handle;
+            wire.seq = seq++;
+            leave_raw(&s, &wire, rows[i].op == VELO_RMA_OPERATION_GET ? 0 : sizeof(uint64_t));
+        }
+    (void)velo_rma_progress(s.owner);
+    seq = UINT32_MAX - 1;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        seq += rows[i].count;
+        take_answer_of(&s, s.peer->handle + rows[i].handle, rows[i].count, seq - 1, rows[i].status);
+    }
+    CHECK_STATUS(velo_try_peek(s.rma->port, &msg), VELO_AGAIN);
+    scene_close(&s);
+}
+
+/* A requester goes on with what it has heard of: it hears in time. */
+TEST(a_long_row_of_puts_has_several_answers)
+{
+    enum { PUTS = 100 };
+    struct scene s;
+
+    scene_open(&s, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+    for (uint32_t i = 0; i < PUTS; i++) {
+        struct wire_request wire = request(&s, VELO_RMA_OPERATION_PUT, 0, 8);
+        wire.seq = i;
+        leave_raw(&s, &wire, 8);
+    }
+    (void)velo_rma_progress(s.owner);
+    CHECK_EQ(take_answers(&s, VELO_OK), 4);
+    scene_close(&s);
+}
+
+TEST(an_answer_to_puts_ends_those_that_wait_and_no_more)
+{
+    struct velo_conn *conn;
+    struct scene s;
+
+    scene_open(&s, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+    conn = port_connect(s.owner->port, REQUESTER_VPID);
+    for (uint64_t i = 0; i < 3; i++)
+        CHECK_OK(velo_rma_put(s.peer, &i, 8, velo_rma_place(velo_rma_mem_key(s.mem), 0),
+                              VELO_RMA_NOTIFY_REQUESTER, i + 1));
+    struct wire_answer answer = {
+        .handle = s.peer->handle, .before = 1, .seq = s.peer->seq_answered + 1};
+    struct wire_answer wrong = answer;
+    wrong.before = 2; /* One of them has been answered. */
+    CHECK_OK(velo_send(conn, &wrong, sizeof(wrong), WIRE_ANSWER, VELO_FOREVER));
+    CHECK_EQ(velo_rma_progress(s.rma), 0);
+    CHECK_OK(velo_send(conn, &answer, sizeof(answer), WIRE_ANSWER, VELO_FOREVER));
+    CHECK_EQ(velo_rma_progress(s.rma), 2);
+    answer.before = UINT32_MAX; /* More than were asked for, from the next one on. */
+    CHECK_OK(velo_send(conn, &answer, sizeof(answer), WIRE_ANSWER, VELO_FOREVER));
+    CHECK_EQ(velo_rma_progress(s.rma), 1);
+    for (uint64_t i = 0; i < 3; i++)
+        CHECK_EQ(note_expect(s.rma).cookie, i + 1);
+    note_none(s.rma);
     scene_close(&s);
 }
 
