@@ -656,7 +656,7 @@ static inline void vf_watch_progress(struct vf_watch *watch)
 /** The same, and wait a moment for a message if that keeps nobody else out. */
 static inline void vf_watch_spin(struct vf_watch *watch)
 {
-    if (vf_unlikely(watch->ep_count != 1 || watch->domain->locks)) {
+    if (vf_unlikely(watch->ep_count != 1 || watch->domain->locks || watch->domain->rma_pending)) {
         vf_watch_progress(watch);
         return;
     }

@@ -13,7 +13,7 @@
 #define RMA_ORDERS (FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW)
 
 #define CACHE_LEN 32u
-#define NOTES_PER_POLL 16
+#define NOTES_PER_POLL 64
 /* Calls between two looks whether peers ask for something, while nothing of ours is under way. */
 #define CALLS_PER_LOOK 16u
 #define LOOKUP_NS INT64_C(10000000000)
@@ -183,17 +183,30 @@ static void part_done(struct vf_domain *domain, struct vf_op *op, int status)
         finish_op(op);
 }
 
+/* Look whether peers ask for something: in each call while they do, else now and then. */
+static bool serve_peers(struct vf_domain *domain)
+{
+    if (vf_likely(++domain->rma_polls % CALLS_PER_LOOK != 0))
+        return false;
+    if (velo_rma_progress(domain->rma) > 0)
+        domain->rma_polls = CALLS_PER_LOOK - 1;
+    return true;
+}
+
 void vf_rma_progress(struct vf_domain *domain)
 {
     struct velo_rma_notification notes[NOTES_PER_POLL];
-    if (vf_likely(domain->rma_pending == 0 && ++domain->rma_polls % CALLS_PER_LOOK != 0))
+    if (vf_likely(domain->rma_pending == 0 && !serve_peers(domain)))
         return;
-    int count = velo_rma_try_poll(domain->rma, notes, NOTES_PER_POLL);
-    for (int i = 0; i < count; i++) {
-        bool is_ours = notes[i].class_ & (VELO_RMA_CLASS_REQUESTER | VELO_RMA_CLASS_ERROR);
-        if (is_ours && notes[i].cookie)
-            part_done(domain, (struct vf_op *)(uintptr_t)notes[i].cookie, notes[i].status);
-    }
+    int count;
+    do {
+        count = velo_rma_try_poll(domain->rma, notes, NOTES_PER_POLL);
+        for (int i = 0; i < count; i++) {
+            bool is_ours = notes[i].class_ & (VELO_RMA_CLASS_REQUESTER | VELO_RMA_CLASS_ERROR);
+            if (is_ours && notes[i].cookie)
+                part_done(domain, (struct vf_op *)(uintptr_t)notes[i].cookie, notes[i].status);
+        }
+    } while (count == NOTES_PER_POLL);
 }
 
 /* ---- the start ------------------------------------------------------------------------------- */
@@ -306,7 +319,9 @@ static ssize_t start_access(struct vf_ep *ep, const struct access *access, uint6
         .data = access->data,
         .source = FI_ADDR_NOTAVAIL,
     };
-    op->parts = 1; /* Until all are posted. */
+    if (ep->tx_cq)
+        ep->tx_cq->reads_in_vain = 0; /* A caller that posts does not only wait. */
+    op->parts = 1;                    /* Until all are posted. */
     int status = post_pieces(ep, peer, op, &own);
     op->parts--;
     if (status == VELO_AGAIN && op->parts == 0) {

@@ -506,11 +506,11 @@ TEST(a_read_behind_a_write_sees_it)
     rma_pair_close(&pair, &window);
 }
 
-TEST(thousands_of_writes_under_way_all_complete)
+static void writes_thousands(void)
 {
     enum { COUNT = 5000 };
     static struct fi_context2 contexts[COUNT];
-    static bool seen[COUNT];
+    bool seen[COUNT] = {false};
     struct pair pair;
     struct window window;
 
@@ -531,6 +531,48 @@ TEST(thousands_of_writes_under_way_all_complete)
     UNTIL(memcmp(window.memory, local, 8 * COUNT) == 0);
     nothing_more(&pair.a);
     rma_pair_close(&pair, &window);
+}
+
+/* Memory whose owner has to do each operation, as where no process may reach into another. Unless
+ * velo is tested, it makes no difference. */
+static void asked_begin(void) { setenv("VELO_RMA_ATTACH", "0", 1); }
+
+static void asked_end(void) { unsetenv("VELO_RMA_ATTACH"); }
+
+TEST(thousands_of_writes_under_way_all_complete) { writes_thousands(); }
+
+TEST(thousands_of_writes_that_their_owner_does_all_complete)
+{
+    asked_begin();
+    writes_thousands();
+    asked_end();
+}
+
+/* The owner reads its queue once. Is the write complete after that? */
+static bool reads_once(struct pair *pair)
+{
+    struct fi_cq_tagged_entry entry;
+
+    CHECK_REFUSED(fi_cq_read(pair->b.cq, &entry, 1), FI_EAGAIN);
+    return fi_cq_read(pair->a.cq, &entry, 1) == 1;
+}
+
+TEST(an_owner_that_was_asked_looks_again_at_its_next_read)
+{
+    struct pair pair;
+    struct window window;
+
+    if (!is_velo())
+        test_skip("when others look is theirs");
+    asked_begin();
+    rma_pair_open(&pair, &window, 0);
+    POST(post_write(&pair, &window, PLAIN, 0, 8)); /* Until it is asked it looks seldom. */
+    for (int i = 0; !reads_once(&pair); i++)
+        CHECK(i < 1000);
+    POST(post_write(&pair, &window, PLAIN, 0, 8));
+    CHECK(reads_once(&pair));
+    rma_pair_close(&pair, &window);
+    asked_end();
 }
 
 TEST(an_endpoint_reaches_its_own_memory)
