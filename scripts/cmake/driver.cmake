@@ -24,7 +24,7 @@ string(REGEX REPLACE ".*\"([^\"]+)\".*" "\\1" velo_driver_version "${velo_driver
 configure_file(${velo_driver}/dkms.conf.in ${PROJECT_BINARY_DIR}/install/dkms.conf @ONLY)
 set(velo_driver_to src/velo-${velo_driver_version})
 install(DIRECTORY ${velo_driver}/ DESTINATION ${velo_driver_to} COMPONENT driver EXCLUDE_FROM_ALL
-        FILES_MATCHING PATTERN *.[ch] PATTERN Makefile PATTERN test EXCLUDE
+        FILES_MATCHING PATTERN *.[ch] PATTERN Makefile PATTERN selftests EXCLUDE
         PATTERN debian EXCLUDE)
 install(FILES ${velo_driver_out}/generated/velo/spec.h ${velo_driver_out}/generated/velo/pcie_spec.h
               ${velo_driver_out}/generated/velo/regs.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Break the driver in the ways of driver/test/breaks.toml, and see that `calls` notices each.
+"""Break the driver in the ways of driver/selftests/breaks.toml, and see that `calls` notices each.
 
 Usage: breaks.py CHECKOUT [NAME...]. As it is, the driver must pass; skipped, by exit code 77, where
 guests cannot be had.
@@ -39,7 +39,7 @@ def built(checkout: Path, folder: Path, found: dict[str, str] | None) -> Path:
 
 def run_calls(checkout: Path, driver: Path) -> str:
     """What `calls` says in a guest with this driver."""
-    calls = checkout / "build" / "driver" / "test" / "calls"
+    calls = checkout / "build" / "driver" / "selftests" / "calls"
     words = ["--nodes", "1", "--timeout", str(GUEST_TIMEOUT_S), "--driver", str(driver)]
     done = subprocess.run(
         guests.velo(checkout, *words, "--plain", "--", str(calls)), text=True, check=False,
@@ -60,7 +60,7 @@ def verdict(checkout: Path, found: dict[str, str] | None) -> tuple[bool, str]:
 
 def main() -> int:
     checkout, *names = Path(sys.argv[1]).resolve(), *sys.argv[2:]
-    listed = tomllib.loads((checkout / "driver/test/breaks.toml").read_text())["break"]
+    listed = tomllib.loads((checkout / "driver/selftests/breaks.toml").read_text())["break"]
     chosen = [found for found in listed if not names or found["name"] in names]
     if len(chosen) < max(1, len(names)):
         sys.exit(f"there is no such break; there are {[found['name'] for found in listed]}")

@@ -6,7 +6,7 @@
 
 set -eu
 
-driver=$(dirname "$0")/../../build/driver/test
+driver=$(dirname "$0")/../../build/driver/selftests
 mpirun -n 2 NPopenmpi -i -u 1024 -n 3 -o /dev/null
 "$driver/calls"
 "$driver/threads" 20000

@@ -39,7 +39,7 @@ def prepare(checkout: Path, debug: bool) -> None:
         sys.exit(1 if is_here else SKIPPED)
     headers = subprocess.check_output(velo(checkout, *options, "--headers"), text=True).strip()
     debug_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"] if debug else []
-    for folder, words in (("driver", [f"KDIR={headers}", *debug_words]), ("driver/test", [])):
+    for folder, words in (("driver", [f"KDIR={headers}", *debug_words]), ("driver/selftests", [])):
         make = ["make", "-s", "-C", str(checkout / folder), *words]
         subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
 

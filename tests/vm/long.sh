@@ -5,6 +5,6 @@
 
 set -eu
 
-driver=$(dirname "$0")/../../build/driver/test
+driver=$(dirname "$0")/../../build/driver/selftests
 "$driver/kills" 500
 "$driver/fuzz" 1000000

@@ -7,6 +7,6 @@
 set -eu
 
 mpirun -n 2 NPopenmpi -i -u 64 -n 3 -o /dev/null
-driver=$(dirname "$0")/../../build/driver/test
+driver=$(dirname "$0")/../../build/driver/selftests
 "$driver/calls"
 "$driver/kills" 20
