@@ -39,7 +39,7 @@ include_patterns = [
     "adapters/**.md",
     "bindings/**.md",
     "driver/README.md",
-    "driver/velo.rst",
+    "driver/Documentation/**.rst",
     "rtl/*.md",
     "rtl/*/README.md",
     "sim/**.md",

@@ -5,7 +5,6 @@
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/module.h>
-#include <linux/nospec.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -107,35 +106,6 @@ static void velo_context_disable(struct velo_context *ctx)
 
 /* --- the driver's part ------------------------------------------------------------------------ */
 
-static bool velo_context_is_free(struct velo_card *card, unsigned int number)
-{
-	unsigned int vector = number / velo_contexts_per_vector();
-
-	return vector < card->vector_count &&
-	       !card->vectors[vector].contexts[number % velo_contexts_per_vector()];
-}
-
-/* The search goes round, so that a number, to which messages may be on their way, rests. */
-static int velo_context_find(struct velo_card *card, u32 wanted)
-{
-	unsigned int count = card->vector_count * velo_contexts_per_vector();
-	unsigned int i;
-
-	if (wanted != VELO_CARD_ANY) {
-		if (wanted >= count)
-			return -EINVAL;
-		wanted = array_index_nospec(wanted, count);
-		return velo_context_is_free(card, wanted) ? wanted : -EBUSY;
-	}
-	for (i = 0; i < count; i++) {
-		unsigned int number = (card->context_next + i) % count;
-
-		if (velo_context_is_free(card, number))
-			return number;
-	}
-	return -ENOSPC;
-}
-
 /*
  * Memory of a vector's contexts, until the driver lets go of the card. It is a power of two at a
  * multiple of its size, as a vector watches it.
@@ -167,22 +137,23 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 	lockdep_assert_held(&card->state);
 	if (card->dead || READ_ONCE(card->broken))
 		return -ENODEV;
-	number = velo_context_find(card, take->number);
+	number = velo_number_take(card, take->number, ctx->user);
 	if (number < 0)
 		return number;
 	ctx->number = number;
 	ctx->vector = &card->vectors[number / velo_contexts_per_vector()];
-	if (velo_vector_memory(ctx->vector))
+	if (velo_vector_memory(ctx->vector)) {
+		velo_number_leave(card, number);
 		return -ENOMEM;
+	}
 	place = number % velo_contexts_per_vector();
 	ctx->ring = ctx->vector->memory + place * velo_ring_bytes();
 	ctx->queue = ctx->vector->memory + velo_contexts_per_vector() * velo_ring_bytes() +
 		     place * velo_queue_bytes();
 	ctx->lines = min3(take->store_lines, READ_ONCE(lines_max), card->lines_free);
 	card->lines_free -= ctx->lines;
-	card->context_next = number + 1;
 	card->context_count++;
-	card->opened[number]++;
+	card->numbers[number].opened++;
 	velo_context_enable(ctx);
 	velo_interrupt_join(ctx);
 	*take = (struct velo_card_take){
@@ -190,7 +161,7 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 		.number = number,
 		.store_lines = ctx->lines,
 		.node = card->setup.node,
-		.opened = card->opened[number],
+		.opened = card->numbers[number].opened,
 		.ring_slots = 1u << ring_slots_log2,
 		.queue_entries = 1u << queue_entries_log2,
 	};
@@ -221,11 +192,12 @@ void velo_context_end(struct velo_context *ctx)
 	velo_send_end(ctx);
 	velo_context_disable(ctx);
 	velo_memory_end(ctx);
+	velo_numbers_forget(ctx);
 	velo_node_settle(card);
 	velo_interrupt_leave(ctx);
 	card->lines_free += ctx->lines;
 	card->context_count--;
-	velo_share_give_back(card, ctx->user, VELO_RESOURCE_CONTEXT, 1);
+	velo_number_leave(card, ctx->number);
 	wake_up_all(&ctx->wait);
 }
 
@@ -267,13 +239,7 @@ int velo_context_take(struct velo_context *ctx, struct velo_card_take *take)
 		goto out;
 	ctx->mm = current->mm;
 	mutex_lock(&card->state);
-	err = velo_share_take(card, ctx->user, VELO_RESOURCE_CONTEXT, 1,
-			      card->vector_count * velo_contexts_per_vector());
-	if (!err) {
-		err = velo_context_begin(ctx, take);
-		if (err)
-			velo_share_give_back(card, ctx->user, VELO_RESOURCE_CONTEXT, 1);
-	}
+	err = velo_context_begin(ctx, take);
 	mutex_unlock(&card->state);
 	if (err) {
 		mmu_notifier_unregister(&ctx->owner, ctx->mm);

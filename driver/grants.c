@@ -180,6 +180,29 @@ bool velo_granted(struct velo_context *ctx, u32 target)
 	return false;
 }
 
+/**
+ * velo_grants_name() - whether a grant is about a context, and not about all of its node
+ * @grants: the grants
+ * @node: the node
+ * @context: the context
+ *
+ * Return: whether one is.
+ */
+bool velo_grants_name(const struct velo_grants *grants, u8 node, u8 context)
+{
+	unsigned int i;
+
+	for (i = 0; i < grants->count; i++) {
+		const struct velo_grant *grant = &grants->rules[i];
+		bool for_all = grant->context_first == 0 && grant->context_last == VELO_VPIDS - 1;
+
+		if (!for_all && node >= grant->node_first && node <= grant->node_last &&
+		    context >= grant->context_first && context <= grant->context_last)
+			return true;
+	}
+	return false;
+}
+
 int velo_grants_init(struct velo_card *card)
 {
 	return velo_grants_parse(grants, &card->grants);

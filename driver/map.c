@@ -82,6 +82,7 @@ static unsigned long velo_map_pfn(struct velo_context *ctx, pgoff_t page)
 	case VELO_CARD_TARGETS:
 		if (!velo_granted(ctx, rest << PAGE_SHIFT))
 			return 0;
+		velo_number_stored_to(ctx, rest << PAGE_SHIFT);
 		return velo_window_pfn(ctx, rest << PAGE_SHIFT, VELO_UNIT_VELO);
 	default:
 		return 0;

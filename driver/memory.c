@@ -29,6 +29,9 @@ MODULE_PARM_DESC(table_pages_log2, "entries of the table of pages, as a power of
 /* A page is mapped for the card as a whole and for long; nobody copies it to and fro. */
 #define VELO_DMA_ATTRS DMA_ATTR_SKIP_CPU_SYNC
 
+/* No number of this card. */
+#define VELO_PEER_NONE UINT_MAX
+
 /**
  * struct velo_region - memory that a context has entered
  * @list: in velo_context.regions; off it when it is being taken out
@@ -40,6 +43,8 @@ MODULE_PARM_DESC(table_pages_log2, "entries of the table of pages, as a power of
  * @dma: their addresses for the card
  * @word: what the table says of each page, but for the frame
  * @entered: the table names it
+ * @peer: number of this card that alone may access it, as velo_number_name() counts, or
+ *	VELO_PEER_NONE
  * @unmapped: it must not be entered any more
  *
  * All but @notifier is under velo_card.pages.
@@ -55,6 +60,7 @@ struct velo_region {
 	u64 word;
 	bool entered;
 	bool unmapped;
+	unsigned int peer;
 };
 
 static unsigned long velo_table_pages(void)
@@ -177,6 +183,18 @@ static void velo_table_give_back(struct velo_region *region)
 	velo_share_give_back(ctx->card, ctx->user, VELO_RESOURCE_TABLE, region->page_count);
 }
 
+/* Memory for one peer of this card is for who has that number now. */
+static int velo_region_name(struct velo_card *card, struct velo_region *region)
+{
+	u16 peer = velo_registered_page_peer(region->word);
+
+	region->peer = VELO_PEER_NONE;
+	if (!velo_registered_page_one_peer(region->word) || peer >> 8 != card->setup.node)
+		return 0;
+	region->peer = peer & 0xff;
+	return velo_number_name(card, region->peer) ? 0 : -ENXIO;
+}
+
 static void velo_table_fill(struct velo_card *card, struct velo_region *region)
 {
 	struct sg_dma_page_iter at;
@@ -199,6 +217,8 @@ static void velo_region_withdraw(struct velo_region *region)
 	if (!region->entered)
 		return;
 	region->entered = false;
+	if (region->peer != VELO_PEER_NONE)
+		velo_number_unname(card, region->peer);
 	for (i = 0; i < region->page_count; i++)
 		WRITE_ONCE(card->table[region->first_page + i], 0);
 	dma_wmb(); /* The node looks a page up again as soon as it has forgotten it. */
@@ -274,6 +294,11 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 
 		err = -EFAULT;
 	else
 		err = velo_table_reserve(card, region);
+	if (!err) {
+		err = velo_region_name(card, region);
+		if (err)
+			bitmap_clear(card->table_used, region->first_page, region->page_count);
+	}
 	if (!err) {
 		velo_table_fill(card, region);
 		*first_page = region->first_page;
@@ -426,6 +451,35 @@ void velo_memory_end(struct velo_context *ctx)
 		region->page_count = 0;
 	}
 	mutex_unlock(&ctx->card->pages);
+}
+
+static void velo_memory_void_of(struct velo_context *ctx, unsigned int number)
+{
+	struct velo_region *region;
+
+	list_for_each_entry(region, &ctx->regions, list)
+		if (region->entered && region->peer == number)
+			velo_region_withdraw(region);
+}
+
+/**
+ * velo_memory_void() - withdraw all that was entered for a number of this card
+ * @card: the card; velo_card.state is held
+ * @number: the number
+ *
+ * The regions keep their places in the table, as those do that were unmapped.
+ */
+void velo_memory_void(struct velo_card *card, unsigned int number)
+{
+	unsigned int v, i;
+
+	lockdep_assert_held(&card->state);
+	mutex_lock(&card->pages);
+	for (v = 0; v < card->vector_count; v++)
+		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR_MAX; i++)
+			if (card->vectors[v].contexts[i])
+				velo_memory_void_of(card->vectors[v].contexts[i], number);
+	mutex_unlock(&card->pages);
 }
 
 /**

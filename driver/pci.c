@@ -31,6 +31,7 @@ static void velo_card_release(struct device *dev)
 {
 	struct velo_card *card = container_of(dev, struct velo_card, dev);
 
+	velo_shares_free(card);
 	ida_free(&velo_minors, MINOR(dev->devt));
 	kfree(card);
 }
@@ -266,6 +267,7 @@ static struct velo_card *velo_card_make(struct pci_dev *pdev)
 	mutex_init(&card->send);
 	init_rwsem(&card->live);
 	mutex_init(&card->pages);
+	spin_lock_init(&card->numbers_lock);
 	spin_lock_init(&card->users_lock);
 	INIT_LIST_HEAD(&card->users);
 	INIT_WORK(&card->rescue, velo_card_rescue);

@@ -30,6 +30,7 @@ static int velo_send_address(struct velo_context *ctx, size_t len_bytes, loff_t 
 			return -EINVAL;
 		if (!velo_granted(ctx, rest))
 			return -EPERM;
+		velo_number_stored_to(ctx, rest);
 		*address = velo_window_pack(rest, ctx->number, VELO_UNIT_VELO);
 		return 0;
 	default:

@@ -8,8 +8,9 @@
  * he gets therefore leaves each of the others a share. A process with CAP_SYS_RESOURCE gets
  * whatever is free.
  *
- * Entries of the table count until the process withdraws its memory. Pages that it has merely
- * unmapped are pinned no more, so RLIMIT_MEMLOCK does not limit them, but their entries stay taken.
+ * A context counts as long as its number is the user's (numbers.c), be it taken or not. Entries of
+ * the table count until the process withdraws its memory. Pages that it has merely unmapped are
+ * pinned no more, so RLIMIT_MEMLOCK does not limit them, but their entries stay taken.
  */
 #include <linux/capability.h>
 #include <linux/module.h>
@@ -131,4 +132,16 @@ void velo_share_give_back(struct velo_card *card, kuid_t uid, enum velo_resource
 		user = NULL;
 	spin_unlock(&card->users_lock);
 	kfree(user);
+}
+
+/**
+ * velo_shares_free() - forget what users have
+ * @card: of this card, which nobody uses any more
+ */
+void velo_shares_free(struct velo_card *card)
+{
+	struct velo_user *user, *next;
+
+	list_for_each_entry_safe(user, next, &card->users, list)
+		kfree(user);
 }

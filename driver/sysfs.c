@@ -120,6 +120,44 @@ static ssize_t grants_store(struct device *dev, struct device_attribute *attr, c
 
 static DEVICE_ATTR_RW(grants);
 
+/* A user's number, or "all". */
+static ssize_t release_store(struct device *dev, struct device_attribute *attr, const char *text,
+			     size_t len)
+{
+	struct velo_card *card = velo_card_of(dev);
+	kuid_t user = INVALID_UID;
+	u32 number;
+	int err;
+
+	if (!sysfs_streq(text, "all")) {
+		err = kstrtou32(text, 10, &number);
+		if (err)
+			return err;
+		user = make_kuid(&init_user_ns, number);
+		if (!uid_valid(user))
+			return -EINVAL;
+	}
+	mutex_lock(&card->state);
+	velo_numbers_release(card, user);
+	mutex_unlock(&card->state);
+	return len;
+}
+
+static DEVICE_ATTR_WO(release);
+
+static ssize_t contexts_kept_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	struct velo_card *card = velo_card_of(dev);
+	unsigned int count;
+
+	mutex_lock(&card->state);
+	count = velo_numbers_kept(card);
+	mutex_unlock(&card->state);
+	return sysfs_emit(text, "%u\n", count);
+}
+
+static DEVICE_ATTR_RO(contexts_kept);
+
 #define VELO_STATE(name, format, value)								\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *text)	\
 {												\
@@ -146,6 +184,8 @@ static struct attribute *velo_settings[] = {
 	&dev_attr_grants.attr,
 	&dev_attr_contexts.attr,
 	&dev_attr_contexts_max.attr,
+	&dev_attr_contexts_kept.attr,
+	&dev_attr_release.attr,
 	&dev_attr_pages.attr,
 	&dev_attr_lines_free.attr,
 	&dev_attr_resets.attr,

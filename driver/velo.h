@@ -12,11 +12,13 @@
  *			Nobody takes mmap_lock inside, so nobody copies from or to user space
  *  velo_card.pages	the table of pages. An MMU notifier takes it, so nothing is allocated inside
  *  velo_vector.lock	who sleeps; the interrupt's handler takes it
+ *  velo_card.numbers_lock	which numbers are taken, and what means them
  *  velo_card.users_lock	what users have
  */
 #ifndef VELO_H
 #define VELO_H
 
+#include <linux/bitmap.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
@@ -96,6 +98,23 @@ enum velo_resource {
 	VELO_RESOURCES,
 };
 
+/**
+ * struct velo_number - the number of a context, see numbers.c
+ * @user: whose it is, if @is_owned; both under velo_card.state
+ * @is_owned: it is somebody's
+ * @is_taken: a process has the context; written under velo_card.state and .numbers_lock
+ * @named: how many regions and contexts mean it, under velo_card.numbers_lock; rises only while
+ *	it is taken
+ * @opened: how often it has been taken
+ */
+struct velo_number {
+	kuid_t user;
+	bool is_owned;
+	bool is_taken;
+	unsigned int named;
+	u32 opened;
+};
+
 struct velo_grants {
 	unsigned int count;
 	struct velo_grant rules[VELO_GRANTS_MAX];
@@ -134,9 +153,10 @@ struct velo_setup {
  * @rescue: ends all contexts of a broken card
  * @vectors: as many as @vector_count
  * @vector_count: that many, each for velo_contexts_per_vector() contexts
- * @context_next: where the search for a free context begins
+ * @numbers_lock: see above
+ * @numbers: of contexts
+ * @number_next: where the search for a free number begins
  * @context_count: contexts that are taken
- * @opened: how often each context has been taken
  * @lines_free: lines of stores that no context has
  * @grants: under @live
  * @setup: under @state
@@ -170,15 +190,16 @@ struct velo_card {
 
 	struct velo_vector vectors[VELO_VECTORS_MAX];
 	unsigned int vector_count;
-	unsigned int context_next;
+	spinlock_t numbers_lock; /* which numbers are taken, and what means them */
+	struct velo_number numbers[VELO_VPIDS];
+	unsigned int number_next;
 	unsigned int context_count;
-	u32 opened[VELO_VPIDS];
 	unsigned int lines_free;
 
 	struct velo_grants grants;
 	struct velo_setup setup;
 
-	spinlock_t users_lock;
+	spinlock_t users_lock; /* what users have */
 	struct list_head users;
 
 	u64 *table;
@@ -213,6 +234,7 @@ struct velo_card {
  * @ring_head: slots that its process has seen
  * @queue_head: entries that its process has seen
  * @regions: memory that it has entered, under velo_card.pages
+ * @stored_to: numbers of this card that it may store to, and that count it as a user
  */
 struct velo_context {
 	struct velo_card *card;
@@ -235,6 +257,7 @@ struct velo_context {
 	u16 ring_head;
 	u16 queue_head;
 	struct list_head regions;
+	DECLARE_BITMAP(stored_to, VELO_VPIDS);
 };
 
 /* pci.c */
@@ -280,11 +303,22 @@ static inline bool velo_context_taken(struct velo_context *ctx)
 	return smp_load_acquire(&ctx->taken); /* Pairs with the release in velo_context_begin(). */
 }
 
+/* numbers.c */
+int velo_number_take(struct velo_card *card, u32 wanted, kuid_t user);
+void velo_number_leave(struct velo_card *card, unsigned int number);
+bool velo_number_name(struct velo_card *card, unsigned int number);
+void velo_number_unname(struct velo_card *card, unsigned int number);
+void velo_number_stored_to(struct velo_context *ctx, u32 target);
+void velo_numbers_forget(struct velo_context *ctx);
+void velo_numbers_release(struct velo_card *card, kuid_t user);
+unsigned int velo_numbers_kept(struct velo_card *card);
+
 /* memory.c */
 int velo_memory_init(struct velo_card *card);
 int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory);
 int velo_memory_withdraw(struct velo_context *ctx, u32 first_page);
 void velo_memory_end(struct velo_context *ctx);
+void velo_memory_void(struct velo_card *card, unsigned int number);
 void velo_memory_free(struct velo_context *ctx);
 u64 velo_memory_pages_word(struct velo_card *card);
 
@@ -310,6 +344,7 @@ int velo_grants_parse(const char *text, struct velo_grants *grants);
 ssize_t velo_grants_show(const struct velo_grants *grants, char *text);
 int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants);
 bool velo_granted(struct velo_context *ctx, u32 target);
+bool velo_grants_name(const struct velo_grants *grants, u8 node, u8 context);
 int velo_grants_init(struct velo_card *card);
 
 /* shares.c */
@@ -317,6 +352,7 @@ int velo_share_take(struct velo_card *card, kuid_t uid, enum velo_resource what,
 		    unsigned long count, unsigned long total);
 void velo_share_give_back(struct velo_card *card, kuid_t uid, enum velo_resource what,
 			  unsigned long count);
+void velo_shares_free(struct velo_card *card);
 
 /* file.c */
 extern const struct file_operations velo_file_operations;

@@ -8,7 +8,6 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,8 +15,6 @@
 #include <sys/wait.h>
 
 #include "support.h"
-
-static bool is_plain;
 
 /* Runs in a process of its own; its checks count here, too. */
 static void in_child(void (*test)(void))
@@ -34,29 +31,6 @@ static void in_child(void (*test)(void))
 		_exit(failures != before);
 	}
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-}
-
-static sigjmp_buf after_fault;
-
-static void fault(int number)
-{
-	siglongjmp(after_fault, number);
-}
-
-/* The signal that a store to a page ends with; 0: none. */
-static int store_signal(volatile uint64_t *at)
-{
-	struct sigaction catch = { .sa_handler = fault }, bus, segment;
-	int number;
-
-	sigaction(SIGBUS, &catch, &bus);
-	sigaction(SIGSEGV, &catch, &segment);
-	number = sigsetjmp(after_fault, 1);
-	if (number == 0)
-		*at = 0;
-	sigaction(SIGBUS, &bus, NULL);
-	sigaction(SIGSEGV, &segment, NULL);
-	return number;
 }
 
 /* --- contexts --------------------------------------------------------------------------------- */
@@ -213,14 +187,6 @@ static void grants(void)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void *pages(unsigned int count)
-{
-	void *at = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(at != MAP_FAILED);
-	return at;
-}
-
 static void memory(void)
 {
 	struct velo_card_take take;
@@ -295,50 +261,6 @@ static void memory_limit(void)
 	munmap(at + 7 * PAGE, PAGE); /* This gives back all eight. */
 	CHECK(context_enter(file, at + 8 * PAGE, 8 * PAGE, 3, &page) == 0);
 	CHECK_FAILS(open(DEVICE, O_RDWR), EACCES);
-}
-
-/*
- * A process of another user, who may open the card. It tests, says so by closing its end of a pipe,
- * and keeps what it has until it is told to end.
- */
-struct user {
-	pid_t pid;
-	int until; /* closed: it ends */
-};
-
-static struct user user_start(unsigned int number, void (*test)(void))
-{
-	unsigned int before = failures;
-	int tested[2], until[2];
-	struct user user;
-	char byte;
-
-	CHECK(pipe2(tested, O_CLOEXEC) == 0 && pipe2(until, O_CLOEXEC) == 0);
-	fflush(stdout);
-	user = (struct user){ fork(), until[1] };
-	if (user.pid == 0) {
-		close(tested[0]);
-		close(until[1]);
-		CHECK(setuid(number) == 0);
-		test();
-		fflush(stdout);
-		close(tested[1]);
-		CHECK(read(until[0], &byte, 1) == 0);
-		_exit(failures != before);
-	}
-	close(tested[1]);
-	close(until[0]);
-	CHECK(user.pid > 0 && read(tested[0], &byte, 1) == 0);
-	close(tested[0]);
-	return user;
-}
-
-static void user_end(struct user user)
-{
-	int status;
-
-	close(user.until);
-	CHECK(waitpid(user.pid, &status, 0) == user.pid && status == 0);
 }
 
 static unsigned long table_entries(void)
@@ -424,6 +346,8 @@ static void shares(void)
 
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 	CHECK(chmod(DEVICE, 0666) == 0);
+	/* On a card with links root keeps what it took above. */
+	CHECK(sysfs_write("release", "all") == 0);
 	for (number = 1000; number < 1002; number++) { /* The first one gives all back. */
 		modest = user_start(1999, take_one);
 		greedy = user_start(number, take_all_that_there_is);
@@ -432,6 +356,7 @@ static void shares(void)
 		user_end(greedy);
 		user_end(modest);
 		CHECK(sysfs_number("contexts") == 0);
+		CHECK(sysfs_write("release", "all") == 0 && sysfs_number("contexts_kept") == 0);
 	}
 	CHECK(chmod(DEVICE, 0600) == 0);
 }
@@ -506,145 +431,6 @@ static void processes(void)
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
-
-struct port {
-	int file;
-	struct velo_card_take take;
-	const volatile uint64_t *ring;
-	volatile uint64_t *queue;
-	volatile uint64_t *ring_pointer;
-	volatile uint64_t *queue_pointer;
-	volatile uint64_t *descriptors;
-	volatile uint64_t *target;
-	uint16_t head;
-	uint16_t queue_head;
-};
-
-static void port_open(struct port *port, uint32_t to_context)
-{
-	int file = context_open(&port->take);
-
-	port->file = file;
-	if (to_context == VELO_CARD_ANY)
-		to_context = port->take.number;
-	port->ring = context_map(file, VELO_CARD_RING, 0, port->take.ring_slots * 64ul, PROT_READ);
-	port->queue = context_map(file, VELO_CARD_QUEUE, 0, port->take.queue_entries * 16ul,
-				  PROT_READ | PROT_WRITE);
-	port->ring_pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
-	port->queue_pointer = context_map(file, VELO_CARD_QUEUE_POINTER, 0, PAGE, PROT_WRITE);
-	port->descriptors = context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE);
-	port->target = context_map(file, VELO_CARD_TARGETS,
-				   target_page(port->take.node, to_context), PAGE, PROT_WRITE);
-	CHECK(port->ring != MAP_FAILED && port->queue != MAP_FAILED &&
-	      port->ring_pointer != MAP_FAILED && port->queue_pointer != MAP_FAILED &&
-	      port->descriptors != MAP_FAILED && port->target != MAP_FAILED);
-	port->head = 0;
-	port->queue_head = 0;
-}
-
-static void port_close(struct port *port)
-{
-	munmap((void *)port->ring, port->take.ring_slots * 64ul);
-	munmap((void *)port->queue, port->take.queue_entries * 16ul);
-	munmap((void *)port->ring_pointer, PAGE);
-	munmap((void *)port->queue_pointer, PAGE);
-	munmap((void *)port->descriptors, PAGE);
-	munmap((void *)port->target, PAGE);
-	close(port->file);
-}
-
-static uint64_t stores(struct port *port)
-{
-	uint64_t word = 0;
-
-	CHECK(pread(port->file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)) == 8);
-	return word;
-}
-
-static void wait_until_taken(struct port *port)
-{
-	uint64_t word = stores(port);
-	uint32_t accepted = velo_pcie_stores_accepted(word);
-
-	while ((int32_t)(velo_pcie_stores_taken(word) - accepted) < 0)
-		word = stores(port);
-}
-
-static void store(volatile uint64_t *at, const uint64_t *line, unsigned int words)
-{
-	unsigned int i;
-
-	for (i = 0; i < words; i++)
-		at[i] = line[i];
-	__builtin_ia32_sfence();
-}
-
-static void make_line(uint64_t *line, uint8_t tag, unsigned int words)
-{
-	unsigned int i;
-
-	line[0] = velo_header_pack(0, tag, (uint16_t)(8 * (words - 1)), 0, 0);
-	for (i = 1; i < words; i++)
-		line[i] = 0x0101010101010101ull * i + tag;
-}
-
-/* The next slot of the ring, with a deadline far beyond what a simulated card takes. */
-static bool next_slot(struct port *port, uint64_t *slot)
-{
-	const volatile uint64_t *at = port->ring + port->head % port->take.ring_slots * 8;
-	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
-	struct pollfd poll_file = { port->file, POLLIN, 0 };
-	unsigned int i;
-
-	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
-		return false;
-	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN))
-		return false;
-	for (i = 0; i < 8; i++)
-		slot[i] = at[i];
-	CHECK(velo_header_valid(slot[0]) && velo_header_seq(slot[0]) == port->head);
-	port->head++;
-	*port->ring_pointer = port->head;
-	return true;
-}
-
-/* The next line; one that the host has split comes in several slots. */
-static bool next_line(struct port *port, uint64_t *line, uint32_t *sender)
-{
-	unsigned int have = 0, words = 1, first, count;
-	uint64_t slot[8];
-
-	do {
-		if (!next_slot(port, slot))
-			return false;
-		*sender = velo_header_source(slot[0]);
-		count = velo_header_len(slot[0]) / 8;
-		if (velo_header_reserved(slot[0]) != VELO_SLOT_FRAGMENT) {
-			memcpy(line, slot, sizeof(slot));
-			return CHECK(have == 0);
-		}
-		first = velo_fragment_tag_offset(velo_header_tag(slot[0]));
-		words = velo_fragment_tag_words(velo_header_tag(slot[0])) + 1u;
-		if (!CHECK(first + count <= words))
-			return false;
-		memcpy(line + first, slot + 1, count * 8);
-		have += count;
-	} while (have < words);
-	return true;
-}
-
-static bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from)
-{
-	uint64_t line[8], wanted[8];
-	uint32_t sender;
-
-	if (!next_line(port, line, &sender))
-		return false;
-	make_line(wanted, tag, words);
-	CHECK(velo_header_tag(line[0]) == tag && velo_header_len(line[0]) == 8 * (words - 1));
-	CHECK(sender == (port->take.node << 8 | from));
-	return CHECK(memcmp(line + 1, wanted + 1, (words - 1) * 8) == 0);
-}
 
 static void messages(void)
 {
@@ -737,90 +523,6 @@ static void wakes(void)
 	CHECK(poll(&poll_file, 1, 0) == 0);
 	port_close(&to);
 	port_close(&from);
-}
-
-/* The next notification; zero: none came. */
-static bool notified(struct port *port, uint64_t *words)
-{
-	volatile uint64_t *entry = port->queue + port->queue_head % port->take.queue_entries * 2;
-	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
-	struct pollfd poll_file = { port->file, POLLIN, 0 };
-
-	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
-		return false;
-	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1))
-		return false;
-	words[0] = entry[0];
-	words[1] = entry[1];
-	entry[0] = 0;
-	port->queue_head++;
-	*port->queue_pointer = port->queue_head;
-	return CHECK(velo_rma_notification_valid(words[0]));
-}
-
-/* The notifications of a descriptor that came in parts: one for each part, or fewer. */
-static bool was_split(struct port *port, const uint64_t *answer)
-{
-	volatile uint64_t *entry;
-
-	if (velo_rma_notification_error(answer[0]) != VELO_ERROR_OVERSIZE)
-		return false;
-	wait_until_taken(port);
-	usleep(50000);
-	entry = port->queue + port->queue_head % port->take.queue_entries * 2;
-	while (entry[0]) {
-		entry[0] = 0;
-		port->queue_head++;
-		entry = port->queue + port->queue_head % port->take.queue_entries * 2;
-	}
-	*port->queue_pointer = port->queue_head;
-	return true;
-}
-
-/* Posts a descriptor. Returns the error that it ended with, or -1. */
-static int post(struct port *port, const uint64_t *words)
-{
-	const size_t len_bytes = VELO_RMA_DESCRIPTOR_WORDS * sizeof(*words);
-	uint64_t answer[2];
-
-	/* By turns as a process does it, and by the kernel. */
-	do {
-		if (port->queue_head % 2)
-			store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
-		else
-			CHECK(pwrite(port->file, words, len_bytes,
-				     (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)) ==
-			      (ssize_t)len_bytes);
-		if (!notified(port, answer))
-			return -1;
-	} while (was_split(port, answer));
-	CHECK(velo_rma_notification_cookie(answer[0]) == 17);
-	return velo_rma_notification_error(answer[0]);
-}
-
-static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes)
-{
-	const uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = {
-		velo_rma_descriptor_word0_pack(VELO_RMA_OP_PUT, VELO_RMA_PLACE_REQUESTER, 0,
-					       (uint8_t)port->take.node,
-					       (uint8_t)port->take.number, 17, len_bytes),
-		velo_registered_address_pack(0, from_page),
-		velo_registered_address_pack(0, to_page),
-	};
-
-	return post(port, words);
-}
-
-/* Notifies another context of the card. */
-static int notify(struct port *port, uint32_t context)
-{
-	const unsigned int places = VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_COMPLETER;
-	const uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = {
-		velo_rma_descriptor_word0_pack(VELO_RMA_OP_NOTIFY, places, 0,
-					       (uint8_t)port->take.node, (uint8_t)context, 17, 0),
-	};
-
-	return post(port, words);
 }
 
 static void remote_memory(void)
@@ -983,49 +685,38 @@ static void removal(void)
 	close(other);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-	bool in_child;
-	bool wants_card;
-} tests[] = {
-	{ "settings", settings },
-	{ "take", take },
-	{ "take_all", take_all },
-	{ "maps", maps },
-	{ "grants", grants },
-	{ "memory", memory },
-	{ "memory_limit", memory_limit, .in_child = true },
-	{ "shares", shares, .in_child = true },
-	{ "processes", processes },
-	{ "messages", messages, .wants_card = true },
-	{ "wakes", wakes, .wants_card = true },
-	{ "closed", closed, .wants_card = true },
-	{ "remote_memory", remote_memory, .wants_card = true },
-	{ "reset", reset, .wants_card = true },
-	{ "messages after the reset", messages, .wants_card = true },
-	{ "removal", removal, .wants_card = true },
-	{ "messages after the removal", messages, .wants_card = true },
-};
+static void memory_limit_as_a_child(void)
+{
+	in_child(memory_limit);
+}
+
+static void shares_as_a_child(void)
+{
+	in_child(shares);
+}
 
 int main(int argc, char **argv)
 {
-	unsigned int i;
+	const bool plain = argc > 1 && strcmp(argv[1], "--plain") == 0;
+	const struct test tests[] = {
+		{ "settings", settings },
+		{ "take", take },
+		{ "take_all", take_all },
+		{ "maps", maps },
+		{ "grants", grants },
+		{ "memory", memory },
+		{ "memory_limit", memory_limit_as_a_child },
+		{ "shares", shares_as_a_child },
+		{ "processes", processes },
+		{ "messages", plain ? NULL : messages },
+		{ "wakes", plain ? NULL : wakes },
+		{ "closed", plain ? NULL : closed },
+		{ "remote_memory", plain ? NULL : remote_memory },
+		{ "reset", plain ? NULL : reset },
+		{ "messages after the reset", plain ? NULL : messages },
+		{ "removal", plain ? NULL : removal },
+		{ "messages after the removal", plain ? NULL : messages },
+	};
 
-	is_plain = argc > 1 && strcmp(argv[1], "--plain") == 0;
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		unsigned int before = failures;
-
-		if (is_plain && tests[i].wants_card)
-			continue;
-		if (tests[i].in_child)
-			in_child(tests[i].run);
-		else
-			tests[i].run();
-		CHECK(sysfs_number("contexts") == 0 && sysfs_number("pages") == 0);
-		printf("%s %s\n", failures == before ? "ok" : "FAILED", tests[i].name);
-	}
-	printf("%u checks, %u failed\n", checks, failures);
-	return failures != 0;
+	return tests_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -48,6 +48,68 @@ void *context_map(int file, unsigned int kind, uint64_t rest, size_t len_bytes, 
 int context_enter(int file, void *at, size_t len_bytes, uint32_t rights, uint32_t *first_page);
 int context_withdraw(int file, uint32_t first_page);
 
+void *pages(unsigned int count);
+/* The signal that a store to a page ends with; 0: none. */
+int store_signal(volatile uint64_t *at);
+
+/*
+ * A process of another user, who may open the card. It tests, says so by closing its end of a pipe,
+ * and keeps what it has until it is told to end.
+ */
+struct user {
+	pid_t pid;
+	int until; /* written to: it ends */
+};
+
+struct user user_start(unsigned int number, void (*test)(void));
+void user_end(struct user user);
+
+/* A context, all that can be mapped of it, and a page to store to a target. */
+struct port {
+	int file;
+	struct velo_card_take take;
+	const volatile uint64_t *ring;
+	volatile uint64_t *queue;
+	volatile uint64_t *ring_pointer;
+	volatile uint64_t *queue_pointer;
+	volatile uint64_t *descriptors;
+	volatile uint64_t *target;
+	uint16_t head;
+	uint16_t queue_head;
+};
+
+/* The target is on the same card; VELO_CARD_ANY: the context itself. */
+void port_open(struct port *port, uint32_t to_context);
+/* The same, with a number. */
+void port_open_at(struct port *port, uint32_t number, uint32_t to_context);
+void port_close(struct port *port);
+uint64_t stores(struct port *port);
+void wait_until_taken(struct port *port);
+void store(volatile uint64_t *at, const uint64_t *line, unsigned int words);
+void make_line(uint64_t *line, uint8_t tag, unsigned int words);
+/* The next line; one that the host has split comes in several slots. */
+bool next_line(struct port *port, uint64_t *line, uint32_t *sender);
+bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from);
+/* The next notification. */
+bool notified(struct port *port, uint64_t *words);
+/* The error that a descriptor ends with, or -1. */
+int post(struct port *port, const uint64_t *words);
+int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes);
+/* The same, into memory that another context of the card has entered. */
+int put_to(struct port *port, uint32_t context, uint32_t from_page, uint32_t to_page,
+	   uint32_t len_bytes);
+/* Notifies another context of the card. */
+int notify(struct port *port, uint32_t context);
+
+/* What a program tests, told as TAP. Each test leaves neither a context nor a page. */
+struct test {
+	const char *name;
+	void (*run)(void); /* NULL: it cannot be run here */
+};
+
+/* What the program ends with. */
+int tests_run(const struct test *tests, unsigned int count);
+
 static inline uint64_t target_page(uint32_t node, uint32_t context)
 {
 	return (uint64_t)(node << 8 | context) << 12;

@@ -88,7 +88,7 @@ TEST(a_closed_id_can_be_opened_again)
 }
 
 /* A driver gives fewer contexts than there are ids: it has memory for so many rings
- * (driver/velo.rst).
+ * (driver/Documentation/admin-guide/velo.rst).
  */
 #define CARD_CONTEXTS_MIN 120
 

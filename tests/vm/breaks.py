@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Break the driver in the ways of driver/selftests/breaks.toml, and see that `calls` notices each.
+"""Break the driver in the ways of driver/selftests/breaks.toml, and see that the tests notice each.
 
 Usage: breaks.py CHECKOUT [NAME...]. As it is, the driver must pass; skipped, by exit code 77, where
 guests cannot be had.
@@ -37,22 +37,22 @@ def built(checkout: Path, folder: Path, found: dict[str, str] | None) -> Path:
     return out / "velo.ko"
 
 
-def run_calls(checkout: Path, driver: Path) -> str:
-    """What `calls` says in a guest with this driver."""
-    calls = checkout / "build" / "driver" / "selftests" / "calls"
+def run_program(checkout: Path, driver: Path, name: str) -> str:
+    """What a program says in a guest with this driver."""
+    program = checkout / "build" / "driver" / "selftests" / name
     words = ["--nodes", "1", "--timeout", str(GUEST_TIMEOUT_S), "--driver", str(driver)]
     done = subprocess.run(
-        guests.velo(checkout, *words, "--plain", "--", str(calls)), text=True, check=False,
+        guests.velo(checkout, *words, "--plain", "--", str(program)), text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     return done.stdout + f"exit code {done.returncode}\n"
 
 
-def verdict(checkout: Path, found: dict[str, str] | None) -> tuple[bool, str]:
-    """Is the driver judged as it must be? And what `calls` said."""
+def verdict(checkout: Path, found: dict[str, str] | None, program: str) -> tuple[bool, str]:
+    """Is the driver judged as it must be? And what the program said."""
     with tempfile.TemporaryDirectory(prefix="velo-breaks-") as folder:
-        said = run_calls(checkout, built(checkout, Path(folder), found))
-    failed = re.findall(r"^FAILED (\w+)$", said, re.M)
+        said = run_program(checkout, built(checkout, Path(folder), found), program)
+    failed = re.findall(r"^not ok \d+ (\w+)$", said, re.M)
     if found is None:
         return not failed and said.endswith("exit code 0\n"), said
     return found["by"] in failed, said
@@ -66,10 +66,15 @@ def main() -> int:
         sys.exit(f"there is no such break; there are {[found['name'] for found in listed]}")
     guests.prepare(checkout, debug=False)
     wrong = 0
-    for found in [None, *chosen]:
-        good, said = verdict(checkout, found)
+    programs = {found.get("program", "calls") for found in chosen}
+    runs = [
+        *((None, name) for name in sorted(programs)),
+        *((each, each.get("program", "calls")) for each in chosen),
+    ]
+    for found, program in runs:
+        good, said = verdict(checkout, found, program)
         wrong += not good
-        name = f"{found['name']}: {found['why']}" if found else "the driver as it is"
+        name = f"{found['name']}: {found['why']}" if found else f"the driver as it is, by {program}"
         print(f"{'ok' if good else 'FAILED'} {name}", flush=True)
         if not good:
             print("\n".join(said.splitlines()[-guests.SHOWN :]))

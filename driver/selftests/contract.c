@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * The contract of Documentation/userspace-api/velo.rst: one test for each of its lines that holds
+ * today, by two users and root. Run by root in a guest with a card; what it says is TAP.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "support.h"
+
+/* Users; the first one has a number, the second one wants it, the third one sends to it. */
+enum { OWNER = 1000, HEIR = 1001, PEER = 1002 };
+
+#define NUMBER 5
+
+/* What processes tell each other. */
+static struct {
+	uint32_t context;
+	uint32_t page;
+	volatile bool go;
+} *told;
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static void takes_the_number(void)
+{
+	struct velo_card_take take;
+
+	CHECK(context_take(open(DEVICE, O_RDWR), NUMBER, &take) == 0 && take.number == NUMBER);
+}
+
+static void is_refused_the_number(void)
+{
+	struct velo_card_take take;
+	int file = open(DEVICE, O_RDWR);
+	unsigned int i;
+
+	CHECK_FAILS(context_take(file, NUMBER, &take), EBUSY);
+	for (i = 0; i < 40; i++) {
+		file = open(DEVICE, O_RDWR);
+		CHECK(context_take(file, VELO_CARD_ANY, &take) == 0 && take.number != NUMBER);
+		close(file);
+	}
+}
+
+static void enters_memory_for_the_number(void)
+{
+	struct velo_card_take take;
+	struct velo_card_memory memory = {
+		.address = (uintptr_t)pages(1),
+		.len_bytes = PAGE,
+		.rights = 7,
+		.one_peer = 1,
+	};
+	int file = context_open(&take);
+
+	memory.peer = take.node << 8 | NUMBER;
+	CHECK(ioctl(file, VELO_CARD_ENTER, &memory) == 0);
+	told->page = memory.first_page;
+	told->context = take.number;
+	/* Nobody else is meant by a number that nobody has. */
+	memory.peer = take.node << 8 | (NUMBER + 100);
+	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &memory), ENXIO);
+	/* Of other nodes this card does not know. */
+	memory.peer = (take.node ^ 1) << 8 | NUMBER;
+	CHECK(ioctl(file, VELO_CARD_ENTER, &memory) == 0);
+}
+
+static void stores_to_the_number(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	uint64_t *page = context_map(file, VELO_CARD_TARGETS, target_page(take.node, NUMBER), PAGE,
+				     PROT_WRITE);
+
+	CHECK(page != MAP_FAILED && store_signal(page) == 0);
+}
+
+static void stores_to_the_number_by_the_kernel(void)
+{
+	struct velo_card_take take;
+	uint64_t line = 0;
+	int file = context_open(&take);
+	const off_t at = (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, target_page(take.node, NUMBER));
+
+	CHECK(pwrite(file, &line, sizeof(line), at) == sizeof(line));
+}
+
+/* The owner leaves while another process means him. */
+static void kept_while(void (*meant)(void))
+{
+	struct user owner = user_start(OWNER, takes_the_number);
+	struct user peer = user_start(PEER, meant);
+
+	user_end(owner);
+	CHECK(sysfs_number("contexts_kept") == 1);
+	user_end(user_start(HEIR, is_refused_the_number));
+	user_end(user_start(OWNER, takes_the_number));
+	user_end(user_start(HEIR, is_refused_the_number));
+	user_end(peer);
+	CHECK(sysfs_number("contexts_kept") == 0);
+	user_end(user_start(HEIR, takes_the_number));
+	CHECK(sysfs_number("contexts_kept") == 0);
+}
+
+static void number_is_kept_while_memory_is_entered_for_it(void)
+{
+	kept_while(enters_memory_for_the_number);
+}
+
+static void number_is_kept_while_somebody_stores_to_it(void)
+{
+	kept_while(stores_to_the_number);
+	kept_while(stores_to_the_number_by_the_kernel);
+}
+
+static void number_is_kept_while_a_grant_names_it(void)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "none\n%u %ld %u-%u", PEER, sysfs_number("node"), NUMBER - 1,
+		 NUMBER + 1);
+	CHECK(sysfs_write("grants", text) == 0);
+	user_end(user_start(OWNER, takes_the_number));
+	CHECK(sysfs_number("contexts_kept") == 1);
+	user_end(user_start(HEIR, is_refused_the_number));
+	/* All contexts: that is none in particular. */
+	CHECK(sysfs_write("grants", "none\n1002 0-255 0-255\n") == 0);
+	user_end(user_start(HEIR, takes_the_number));
+	CHECK(sysfs_write("grants", "none all") == 0);
+	CHECK(sysfs_number("contexts_kept") == 0);
+}
+
+static void number_is_kept_while_the_card_has_links(void)
+{
+	CHECK(sysfs_write("links", "1") == 0);
+	user_end(user_start(OWNER, takes_the_number));
+	CHECK(sysfs_number("contexts_kept") == 1);
+	user_end(user_start(HEIR, is_refused_the_number));
+	user_end(user_start(OWNER, takes_the_number));
+	CHECK(sysfs_write("links", "0") == 0);
+	user_end(user_start(HEIR, takes_the_number));
+}
+
+static void reaches_the_memory(void)
+{
+	struct port port;
+	uint32_t page;
+
+	port_open_at(&port, NUMBER, VELO_CARD_ANY);
+	CHECK(context_enter(port.file, pages(1), PAGE, 7, &page) == 0);
+	CHECK(put_to(&port, told->context, page, told->page, 64) == VELO_ERROR_NONE);
+}
+
+static void does_not_reach_the_memory(void)
+{
+	struct port port;
+	uint32_t page;
+
+	port_open_at(&port, NUMBER, VELO_CARD_ANY);
+	CHECK(context_enter(port.file, pages(1), PAGE, 7, &page) == 0);
+	CHECK(put_to(&port, told->context, page, told->page, 64) == VELO_ERROR_UNREGISTERED);
+}
+
+static void root_gives_up_numbers(void)
+{
+	struct user owner = user_start(OWNER, takes_the_number);
+	struct user peer = user_start(PEER, enters_memory_for_the_number);
+
+	user_end(owner);
+	/* What was entered for a user is his, in whichever process. */
+	user_end(user_start(OWNER, reaches_the_memory));
+	CHECK(sysfs_write("release", "1001") == 0 && sysfs_number("contexts_kept") == 1);
+	CHECK(sysfs_write("release", "nobody") == EINVAL);
+	CHECK(sysfs_write("release", "1000") == 0 && sysfs_number("contexts_kept") == 0);
+	user_end(user_start(HEIR, does_not_reach_the_memory));
+	/* A number that somebody has is not given up. */
+	owner = user_start(OWNER, takes_the_number);
+	CHECK(sysfs_write("release", "all") == 0);
+	user_end(user_start(HEIR, is_refused_the_number));
+	user_end(owner);
+	user_end(peer);
+	CHECK(sysfs_number("contexts_kept") == 0);
+}
+
+int main(void)
+{
+	const struct test tests[] = {
+		{ "number_is_kept_while_memory_is_entered_for_it",
+		  number_is_kept_while_memory_is_entered_for_it },
+		{ "number_is_kept_while_somebody_stores_to_it",
+		  number_is_kept_while_somebody_stores_to_it },
+		{ "number_is_kept_while_a_grant_names_it", number_is_kept_while_a_grant_names_it },
+		{ "number_is_kept_while_the_card_has_links", number_is_kept_while_the_card_has_links },
+		{ "root_gives_up_numbers", root_gives_up_numbers },
+	};
+	const long links = sysfs_number("links");
+	char text[32];
+	int failed;
+
+	told = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (told == MAP_FAILED || chmod(DEVICE, 0666) || sysfs_write("links", "0") ||
+	    sysfs_write("release", "all"))
+		return 1;
+	failed = tests_run(tests, sizeof(tests) / sizeof(*tests));
+	snprintf(text, sizeof(text), "%ld", links);
+	return sysfs_write("links", text) || chmod(DEVICE, 0600) || failed;
+}
