@@ -140,33 +140,34 @@ static const struct velo_rma_mem *find_mem(const struct velo_rma *rma,
     return mem;
 }
 
-static void execute_request(const struct wire_request *wire, char *at, const char *data_in,
-                            char *data_out, uint64_t *old)
+static void execute_put(const struct wire_request *wire, char *at, const char *data)
+{
+    uint64_t value = 0;
+    bool is_piece = wire->len_bytes && (wire->len_bytes & (wire->len_bytes - 1)) == 0 &&
+                    (uintptr_t)at % wire->len_bytes == 0;
+    if (wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE && is_piece) {
+        memcpy(&value, data, wire->len_bytes);
+        order_store_piece(at, value, wire->len_bytes);
+    } else if (wire->len_bytes > 0) {
+        size_t tail_bytes = rma_tail_bytes(at + wire->len_bytes, wire->len_bytes);
+        size_t head_bytes = wire->len_bytes - tail_bytes;
+        memcpy(&value, data + head_bytes, tail_bytes);
+        memcpy(at, data, head_bytes);
+        order_store_piece(at + head_bytes, value, tail_bytes);
+    }
+}
+
+static void execute_other(const struct wire_request *wire, char *at, char *data, uint64_t *old)
 {
     struct request request = {.op = wire->op,
                               .how = wire->how,
                               .update = wire->update,
                               .len_bytes = wire->len_bytes,
                               .word = {wire->word[0], wire->word[1]}};
-    uint64_t value = 0;
-    bool is_piece = wire->len_bytes && (wire->len_bytes & (wire->len_bytes - 1)) == 0 &&
-                    (uintptr_t)at % wire->len_bytes == 0;
-    if (rma_request_is_update(&request)) {
+    if (rma_request_is_update(&request))
         *old = rma_update(at, &request);
-    } else if (wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE && is_piece) {
-        memcpy(&value, data_in, wire->len_bytes);
-        order_store_piece(at, value, wire->len_bytes);
-    } else if (wire->len_bytes == 0) {
-        return;
-    } else if (wire->op == VELO_RMA_OPERATION_GET) {
-        memcpy(data_out, at, wire->len_bytes);
-    } else {
-        size_t tail_bytes = rma_tail_bytes(at + wire->len_bytes, wire->len_bytes);
-        size_t head_bytes = wire->len_bytes - tail_bytes;
-        memcpy(&value, data_in + head_bytes, tail_bytes);
-        memcpy(at, data_in, head_bytes);
-        order_store_piece(at + head_bytes, value, tail_bytes);
-    }
+    else
+        memcpy(data, at, wire->len_bytes);
 }
 
 static bool is_put(const struct wire_request *wire)
@@ -207,7 +208,7 @@ static int serve_put(struct velo_rma *rma, struct velo_conn *conn, const struct 
     }
     served->seq = wire->seq;
     served->count++;
-    execute_request(wire, mem->addr + wire->offset, data, NULL, NULL);
+    execute_put(wire, mem->addr + wire->offset, data);
     return VELO_OK;
 }
 
@@ -223,8 +224,7 @@ static int serve_other(struct velo_rma *rma, struct velo_conn *conn,
     if (status)
         return status;
     if (mem)
-        execute_request(wire, mem->addr + wire->offset, NULL, (char *)place + sizeof answer,
-                        &answer.old);
+        execute_other(wire, mem->addr + wire->offset, (char *)place + sizeof answer, &answer.old);
     else
         answer.status = VELO_ERR_ACCESS;
     memcpy(place, &answer, sizeof answer);

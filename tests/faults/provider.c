@@ -96,7 +96,8 @@ static void begin(int role)
     struct fi_av_attr av_attr = {.type = FI_AV_MAP};
     struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD};
     struct fi_cntr_attr cntr_attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
-    expect(hints != NULL, "no hints");
+    if (hints == NULL)
+        give_up("fi_allocinfo()", "no memory", "");
     hints->fabric_attr->prov_name = strdup("velo");
     hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;

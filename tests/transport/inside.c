@@ -40,22 +40,23 @@ static long come_out(long result)
     return result;
 }
 
-SHOWN int epoll_wait(int set, struct epoll_event *events, int count, int timeout_ms)
+SHOWN int epoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)
 {
     go_in();
-    return (int)come_out(syscall(SYS_epoll_pwait, set, events, count, timeout_ms, NULL, (size_t)0));
+    return (int)come_out(
+        syscall(SYS_epoll_pwait, epfd, events, maxevents, timeout, NULL, (size_t)0));
 }
 
-SHOWN int epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+SHOWN int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
     go_in();
-    return (int)come_out(syscall(SYS_epoll_ctl, set, op, fd, event));
+    return (int)come_out(syscall(SYS_epoll_ctl, epfd, op, fd, event));
 }
 
-SHOWN ssize_t send(int fd, const void *from, size_t len, int flags)
+SHOWN ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
     go_in();
-    return come_out(syscall(SYS_sendto, fd, from, len, flags, NULL, 0));
+    return come_out(syscall(SYS_sendto, fd, buf, n, flags, NULL, 0));
 }
 
 /* ---- the handler ----------------------------------------------------------------------------- */
