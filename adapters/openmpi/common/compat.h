@@ -30,7 +30,6 @@
 
 #define VELO_OMPI_GLOBAL PMIX_GLOBAL
 #define VELO_OMPI_NODEID PMIX_NODEID
-#define VELO_OMPI_UINT32 PMIX_UINT32
 
 static inline uint32_t velo_ompi_ranks(void) { return opal_process_info.num_procs; }
 
@@ -104,7 +103,6 @@ uint32_t velo_ompi_job(void);
 
 #define VELO_OMPI_GLOBAL OPAL_PMIX_GLOBAL
 #define VELO_OMPI_NODEID OPAL_PMIX_NODEID
-#define VELO_OMPI_UINT32 OPAL_UINT32
 
 #define VELO_OMPI_CONTEXT(comm) ((comm)->c_contextid)
 
@@ -127,6 +125,9 @@ uint32_t velo_ompi_job(void);
 static inline uint32_t velo_ompi_ranks(void) { return orte_process_info.num_procs; }
 static inline uint32_t velo_ompi_local_peers(void) { return opal_process_info.num_local_peers; }
 static inline uint32_t velo_ompi_hosts(void) { return (uint32_t)orte_process_info.num_nodes; }
+/* Open MPI's own macros do not look whether they got memory for the question. */
+int velo_ompi_get(const opal_process_name_t *process, const char *key, const char *how,
+                  void **value, opal_data_type_t type);
 static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
                                           const opal_process_name_t *process, size_t *len_bytes)
 {
@@ -134,8 +135,7 @@ static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
     char *key = mca_base_component_to_string(component);
     if (key == NULL)
         return NULL;
-    int rc;
-    OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, key, process, &object, OPAL_BYTE_OBJECT);
+    int rc = velo_ompi_get(process, key, OPAL_PMIX_IMMEDIATE, (void **)&object, OPAL_BYTE_OBJECT);
     free(key);
     if (rc != OPAL_SUCCESS || object == NULL)
         return NULL;
@@ -151,5 +151,11 @@ static inline uint32_t velo_ompi_job(void)
 }
 
 #endif
+
+/** A number that the launcher tells this process; false: it does not. */
+bool velo_ompi_number(const char *key, uint32_t *number);
+
+/** Tell the other processes what a component says of itself. Open MPI's error. */
+int velo_ompi_announce(const mca_base_component_t *component, const void *data, size_t len_bytes);
 
 #endif

@@ -146,11 +146,7 @@ static int name_domain(const struct velo_ompi_params *params, char *domain)
  * does not say. */
 static bool find_host(uint32_t *host)
 {
-    int rc;
-    *host = 0;
-    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, VELO_OMPI_NODEID, &OPAL_PROC_MY_NAME, &host,
-                                   VELO_OMPI_UINT32);
-    return rc == OPAL_SUCCESS && *host < VELO_NODES;
+    return velo_ompi_number(VELO_OMPI_NODEID, host) && *host < VELO_NODES;
 }
 
 /* The first node id of a host. Each host takes the middle of a gap between others, so that each has
@@ -262,8 +258,7 @@ int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi
     if (rc == OPAL_SUCCESS)
         rc = open_port(params, port);
     if (rc == OPAL_SUCCESS)
-        OPAL_MODEX_SEND(rc, VELO_OMPI_GLOBAL, component, &port->address,
-                        ADDRESS_BYTES(port->address.name_bytes));
+        rc = velo_ompi_announce(component, &port->address, ADDRESS_BYTES(port->address.name_bytes));
     if (rc != OPAL_SUCCESS)
         velo_ompi_close(port);
     return rc;

@@ -73,10 +73,7 @@ int coll_velo_announce(void)
     facts.uid = (uint32_t)geteuid();
     facts.processes = processes.st_ino;
     (void)snprintf(facts.host, sizeof facts.host, "%s", host.nodename);
-    int rc;
-    OPAL_MODEX_SEND(rc, VELO_OMPI_GLOBAL, &mca_coll_velo_component.super.collm_version, &facts,
-                    sizeof facts);
-    return rc;
+    return velo_ompi_announce(&mca_coll_velo_component.super.collm_version, &facts, sizeof facts);
 }
 
 /* All that a rank of this node has announced is with our server: without `immediate` that would
