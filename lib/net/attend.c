@@ -76,9 +76,9 @@ static void stay_away(void)
     while (left_ns > 0) {
         const struct timespec away = {.tv_nsec = left_ns};
         int rung = ppoll(&timer, 1, &away, NULL);
-        if (rung < 0)
-            return; /* There is no memory to wait with: a look costs less than asking on. */
-        if (rung > 0)
+        if (rung < 0) /* There is no memory to wait with. The timer may have rung meanwhile. */
+            (void)wait_nap(left_ns);
+        if (rung != 0)
             send_held();
         left_ns = end_ns - wait_now_ns();
     }

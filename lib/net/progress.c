@@ -11,6 +11,8 @@
 /* A process that ends waits so long for its last messages to be taken, and for a thread of its own
  * to leave a call: that may be the one that ends it, by exit() in a signal handler. */
 #define LAST_NS NS_PER_S
+/* Between two looks where descriptors cannot be waited for. */
+#define BLIND_NS 1000000
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
@@ -94,7 +96,12 @@ static bool sleep_on(const struct carriers *carriers, int file, int other_file, 
     for (struct carrier *carrier = carriers->first; carrier; carrier = carrier->next)
         files[len++] = (struct pollfd){.fd = carrier->transport->descriptor(carrier->endpoint),
                                        .events = POLLIN};
-    return poll(files, len, (int)((timeout_ns + 999999) / 1000000)) < 0 && errno == EINTR;
+    if (poll(files, len, (int)((timeout_ns + 999999) / 1000000)) >= 0)
+        return false;
+    if (errno == EINTR)
+        return true;
+    /* There is no memory to wait with: who looks again at once would take a core to itself. */
+    return wait_nap(timeout_ns < BLIND_NS ? timeout_ns : BLIND_NS);
 }
 
 bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
