@@ -36,7 +36,7 @@ LIST = BUILD / "lint" / "compile_commands.json"  # What clang-tidy reads: an ent
 GROUP = "clang-tidy"
 GENERATED = "build/"  # What cffi writes is in its style.
 SIMULATOR = ("sim/",)
-MODELS = ("sim/model.cc", "sim/boards/model.cc", "sim/tlm/rtl/")
+MODELS = ("sim/rtl/model.cc", "sim/boards/model.cc", "sim/tlm/rtl/")
 
 
 class Result(NamedTuple):

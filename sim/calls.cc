@@ -8,9 +8,9 @@
 namespace sim
 {
 
-Calls::Calls(Cluster &cluster, Boards &boards, Inboxes &inboxes,
+Calls::Calls(Hardware &hardware, Boards &boards, Inboxes &inboxes,
              std::function<bool(uint64_t, uint64_t)> ended)
-    : cluster_(cluster), boards_(boards), inboxes_(inboxes), driver_(cluster, std::move(ended))
+    : hardware_(hardware), boards_(boards), inboxes_(inboxes), driver_(hardware, std::move(ended))
 {
 }
 
@@ -99,7 +99,7 @@ int32_t Calls::open_port(Thread &thread)
 int32_t Calls::store(Thread &thread, uint64_t time_ps)
 {
     auto &store = thread.call.store;
-    if (!cluster_.hosts(store.node))
+    if (!hardware_.hosts(store.node))
         return SIM_ERR_NODE;
     if (store.len_words < 1 || store.len_words > std::size(store.line))
         return SIM_ERR_CALL;
@@ -109,7 +109,7 @@ int32_t Calls::store(Thread &thread, uint64_t time_ps)
             return SIM_AGAIN;
     }
     unsigned node = static_cast<unsigned>(store.node);
-    if (!cluster_.node(node).store_fits()) {
+    if (!hardware_.host(node).store_fits()) {
         thread.tries_again = store.period_ps != 0;
         return SIM_AGAIN;
     }
@@ -117,25 +117,25 @@ int32_t Calls::store(Thread &thread, uint64_t time_ps)
     access.addr = store.address;
     access.words = static_cast<uint8_t>(store.len_words);
     std::copy_n(store.line, store.len_words, access.line);
-    cluster_.store(node, time_ps, access);
+    hardware_.store(node, time_ps, access);
     return SIM_OK;
 }
 
 int32_t Calls::write_register(const Thread &thread, uint64_t time_ps)
 {
     const auto &write = thread.call.register_write;
-    if (!cluster_.hosts(write.node))
+    if (!hardware_.hosts(write.node))
         return SIM_ERR_NODE;
-    cluster_.write_register(static_cast<unsigned>(write.node), time_ps, write.offset, write.value);
+    hardware_.write_register(static_cast<unsigned>(write.node), time_ps, write.offset, write.value);
     return SIM_OK;
 }
 
 int32_t Calls::begin_read(Thread &thread, uint64_t time_ps, uint64_t node, uint64_t offset)
 {
-    if (!cluster_.hosts(node))
+    if (!hardware_.hosts(node))
         return SIM_ERR_NODE;
     suspend(thread);
-    cluster_.read_register(static_cast<unsigned>(node), time_ps, offset, thread.ticket);
+    hardware_.read_register(static_cast<unsigned>(node), time_ps, offset, thread.ticket);
     return SIM_OK;
 }
 
@@ -181,7 +181,7 @@ int32_t Calls::open_board(Thread &thread)
     auto &open = thread.call.board_open;
     suspend(thread);
     int32_t status =
-        boards_.open(thread.pid, open.lid, thread.ticket, cluster_.cycle(), open.board);
+        boards_.open(thread.pid, open.lid, thread.ticket, hardware_.cycle(), open.board);
     if (status != SIM_OK)
         go_on(thread);
     return status;

@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "boards/boards.h"
-#include "cluster.h"
 #include "driver.h"
+#include "hardware.h"
 #include "inbox.h"
 #include "thread.h"
 
@@ -21,7 +21,7 @@ class Calls
 {
   public:
     // `ended`: as Driver's; the waiter is a thread's ticket.
-    Calls(Cluster &cluster, Boards &boards, Inboxes &inboxes,
+    Calls(Hardware &hardware, Boards &boards, Inboxes &inboxes,
           std::function<bool(uint64_t ticket, uint64_t time_ps)> ended);
 
     // Carry out a thread's call and put the results into it. Returns enum sim_status.
@@ -51,7 +51,7 @@ class Calls
     }
 
   private:
-    Cluster &cluster_;
+    Hardware &hardware_;
     Boards &boards_;
     Inboxes &inboxes_;
     Driver driver_;

@@ -19,9 +19,9 @@ constexpr unsigned kContextStride = 12;
 
 } // namespace
 
-Driver::Driver(Cluster &cluster, std::function<bool(uint64_t, uint64_t)> ended)
-    : cluster_(cluster), ended_(std::move(ended)),
-      contexts_(cluster.size(), std::vector<Context>(SIM_CONTEXTS)), withdrawals_(cluster.size())
+Driver::Driver(Hardware &hardware, std::function<bool(uint64_t, uint64_t)> ended)
+    : hardware_(hardware), ended_(std::move(ended)),
+      contexts_(hardware.size(), std::vector<Context>(SIM_CONTEXTS)), withdrawals_(hardware.size())
 {
 }
 
@@ -38,9 +38,9 @@ bool Driver::owns(int pid, uint64_t node, uint64_t number) const
 void Driver::set_ring(unsigned node, unsigned number, bool enabled)
 {
     uint64_t ring = uint64_t{number} * SIM_RING_BYTES | uint64_t{SIM_RING_SLOTS_LOG2} << 48;
-    cluster_.write_register(node, cluster_.clock().start_ps(cluster_.cycle()),
-                            kRegRings + (uint64_t{number} << kContextStride),
-                            enabled ? ring | 1 : 0);
+    hardware_.write_register(node, hardware_.clock().start_ps(hardware_.cycle()),
+                             kRegRings + (uint64_t{number} << kContextStride),
+                             enabled ? ring | 1 : 0);
 }
 
 void Driver::set_queue(unsigned node, unsigned number, bool enabled)
@@ -48,14 +48,14 @@ void Driver::set_queue(unsigned node, unsigned number, bool enabled)
     uint64_t queue = (SIM_QUEUES_AT + uint64_t{number} * SIM_QUEUE_BYTES) |
                      uint64_t{SIM_QUEUE_ENTRIES_LOG2} << 48;
     contexts_[node][number].queue = enabled;
-    cluster_.write_register(node, cluster_.clock().start_ps(cluster_.cycle()),
-                            kRegQueues + (uint64_t{number} << kContextStride),
-                            enabled ? queue | 1 : 0);
+    hardware_.write_register(node, hardware_.clock().start_ps(hardware_.cycle()),
+                             kRegQueues + (uint64_t{number} << kContextStride),
+                             enabled ? queue | 1 : 0);
 }
 
 int32_t Driver::open_context(int pid, uint64_t node, uint64_t &number, uint64_t &opened)
 {
-    if (!cluster_.hosts(node))
+    if (!hardware_.hosts(node))
         return SIM_ERR_NODE;
     auto &contexts = contexts_[node];
     unsigned given = SIM_CONTEXTS;
@@ -67,7 +67,7 @@ int32_t Driver::open_context(int pid, uint64_t node, uint64_t &number, uint64_t 
     if (given == SIM_CONTEXTS)
         return SIM_ERR_FULL;
     contexts[given].pid = pid;
-    cluster_.node(static_cast<unsigned>(node)).empty_ring(given);
+    hardware_.host(static_cast<unsigned>(node)).empty_ring(given);
     set_ring(static_cast<unsigned>(node), given, true);
     number = given;
     opened = ++contexts[given].opened;
@@ -76,7 +76,7 @@ int32_t Driver::open_context(int pid, uint64_t node, uint64_t &number, uint64_t 
 
 int32_t Driver::close_context(int pid, uint64_t node, uint64_t number)
 {
-    if (!cluster_.hosts(node))
+    if (!hardware_.hosts(node))
         return SIM_ERR_NODE;
     if (!owns(pid, node, number))
         return SIM_ERR_CALL;
@@ -97,8 +97,8 @@ int32_t Driver::open_queue(int pid, uint64_t node, uint64_t number, uint64_t tim
     if (!owns(pid, node, number))
         return SIM_ERR_CALL;
     unsigned n = static_cast<unsigned>(node), context = static_cast<unsigned>(number);
-    cluster_.write_register(n, time_ps, kRegPages, SIM_TABLE_AT | kPagesEnable | SIM_PAGES_LOG2);
-    cluster_.node(n).empty_queue(context);
+    hardware_.write_register(n, time_ps, kRegPages, SIM_TABLE_AT | kPagesEnable | SIM_PAGES_LOG2);
+    hardware_.host(n).empty_queue(context);
     set_queue(n, context, true);
     return SIM_OK;
 }
@@ -118,7 +118,7 @@ int32_t Driver::enter_pages(int pid, uint64_t node, uint64_t number, uint64_t ad
     uint8_t byte = 0;
     // If the kernel does not let us reach the process, the job had better end now than later.
     (void)read_process(pid, address, &byte, sizeof byte);
-    uint32_t entered = cluster_.node(static_cast<unsigned>(node))
+    uint32_t entered = hardware_.host(static_cast<unsigned>(node))
                            .pages()
                            .enter(pid, address, bytes / SIM_PAGE_BYTES, word);
     if (entered == SIM_PAGES)
@@ -129,11 +129,11 @@ int32_t Driver::enter_pages(int pid, uint64_t node, uint64_t number, uint64_t ad
 
 int32_t Driver::withdraw_pages(int pid, uint64_t node, uint64_t first, uint64_t waiter)
 {
-    if (!cluster_.hosts(node))
+    if (!hardware_.hosts(node))
         return SIM_ERR_NODE;
     unsigned n = static_cast<unsigned>(node);
     if (first >= SIM_PAGES ||
-        !cluster_.node(n).pages().is_entered_by(pid, static_cast<uint32_t>(first)))
+        !hardware_.host(n).pages().is_entered_by(pid, static_cast<uint32_t>(first)))
         return SIM_ERR_CALL;
     withdraw(n, static_cast<uint32_t>(first), waiter);
     return SIM_OK;
@@ -142,14 +142,14 @@ int32_t Driver::withdraw_pages(int pid, uint64_t node, uint64_t first, uint64_t 
 void Driver::withdraw(unsigned node, uint32_t first, uint64_t waiter)
 {
     auto &withdrawals = withdrawals_[node];
-    withdrawals.push_back({first, cluster_.node(node).pages().withdraw(first), waiter});
+    withdrawals.push_back({first, hardware_.host(node).pages().withdraw(first), waiter});
     if (withdrawals.size() == 1)
         invalidate_next(node);
 }
 
 void Driver::forget_pages(unsigned node, uint32_t first)
 {
-    cluster_.node(node).pages().forget(first);
+    hardware_.host(node).pages().forget(first);
 }
 
 // Go on with the first withdrawal. Withdrawals that have nothing left to invalidate end.
@@ -160,21 +160,21 @@ void Driver::invalidate_next(unsigned node)
         Withdrawal done = std::move(withdrawals.front());
         withdrawals.pop_front();
         // The last write that was still granted left the node in the last cycle at the latest.
-        uint64_t seen_ps = cluster_.visible_ps(cluster_.cycle() - 1);
+        uint64_t seen_ps = hardware_.visible_ps(hardware_.cycle() - 1);
         if (done.waiter == kNobody || !ended_(done.waiter, seen_ps))
             forget_pages(node, done.first);
     }
     if (withdrawals.empty())
         return;
-    uint64_t now_ps = cluster_.clock().start_ps(cluster_.cycle());
-    cluster_.write_register(node, now_ps, kRegInvalidate, withdrawals.front().pages.back());
-    cluster_.read_register(node, now_ps, kRegInvalidate, kReader);
+    uint64_t now_ps = hardware_.clock().start_ps(hardware_.cycle());
+    hardware_.write_register(node, now_ps, kRegInvalidate, withdrawals.front().pages.back());
+    hardware_.read_register(node, now_ps, kRegInvalidate, kReader);
 }
 
 void Driver::take_answer(unsigned node, const RegisterAnswer &answer)
 {
     if (answer.value & kInvalidateBusy) {
-        cluster_.read_register(node, cluster_.answered_ps(answer.cycle), kRegInvalidate, kReader);
+        hardware_.read_register(node, hardware_.answered_ps(answer.cycle), kRegInvalidate, kReader);
         return;
     }
     withdrawals_[node].front().pages.pop_back();
@@ -188,13 +188,13 @@ void Driver::bury(int pid)
             if (contexts_[n][c].pid == pid)
                 close(n, c);
     for (unsigned n = 0; n < contexts_.size(); n++)
-        if (cluster_.hosts(n))
+        if (hardware_.hosts(n))
             withdraw_all(n, pid);
 }
 
 void Driver::withdraw_all(unsigned node, int pid)
 {
-    for (uint32_t first : cluster_.node(node).pages().entered_by(pid))
+    for (uint32_t first : hardware_.host(node).pages().entered_by(pid))
         withdraw(node, first, kNobody);
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "../spec/sim_channel.h"
-#include "cluster.h"
+#include "hardware.h"
 
 namespace sim
 {
@@ -31,7 +31,7 @@ class Driver
 
     // `ended`: called when a withdrawal is over, with the waiter and the time at which the waiter
     // sees it. Returns false if the waiter has ended.
-    Driver(Cluster &cluster, std::function<bool(uint64_t waiter, uint64_t time_ps)> ended);
+    Driver(Hardware &hardware, std::function<bool(uint64_t waiter, uint64_t time_ps)> ended);
 
     // All of these take numbers that a process gave, and return an enum sim_status.
 
@@ -69,7 +69,7 @@ class Driver
         uint64_t waiter;
     };
 
-    Cluster &cluster_;
+    Hardware &hardware_;
     std::function<bool(uint64_t waiter, uint64_t time_ps)> ended_;
     std::vector<std::vector<Context>> contexts_;      // by node
     std::vector<std::deque<Withdrawal>> withdrawals_; // by node; the first one is under way

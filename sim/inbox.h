@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "node.h"
+#include "host_side.h"
 
 namespace sim
 {

@@ -18,12 +18,12 @@
 
 #include "area.h"
 #include "card/cards.h"
-#include "cluster.h"
 #include "figures.h"
 #include "options.h"
 #include "process.h"
 #include "processor.h"
 #include "record.h"
+#include "rtl/cluster.h"
 #include "schedule.h"
 
 namespace
@@ -92,8 +92,8 @@ class Simulator
         std::unique_ptr<sim::Recorder> recorder = record(cluster);
         sim::Processor processor(options_.pin);
         sim::Boards boards(options_.boards, area.board_memory());
-        sim::card::Cards cards(options_.cards, cluster, options_.cluster.split_one_in,
-                               options_.cluster.seed);
+        sim::card::Cards cards(options_.cards, cluster, cluster.cards(),
+                               options_.cluster.split_one_in, options_.cluster.seed);
         sim::Schedule schedule(cluster, boards, area, processor, cards);
         setenv("VELO_SIM", area.path().c_str(), 1);
         begin_ = RealClock::now();
@@ -180,20 +180,20 @@ class Simulator
         return 0;
     }
 
-    int serve_job(sim::Schedule &schedule, const sim::Cluster &cluster, sim::card::Cards &cards,
+    int serve_job(sim::Schedule &schedule, const sim::Hardware &hardware, sim::card::Cards &cards,
                   sim::Area &area, const sim::Processor &processor)
     {
         sim::Job job(options_.command);
         processor.bring(0);
         if (cards.any())
             cards.watch([&area] { area.ring(); });
-        int exit_code = serve(schedule, job, cluster);
+        int exit_code = serve(schedule, job, hardware);
         area.end();
         job.finish();
         return exit_code;
     }
 
-    int serve(sim::Schedule &schedule, sim::Job &job, const sim::Cluster &cluster)
+    int serve(sim::Schedule &schedule, sim::Job &job, const sim::Hardware &hardware)
     {
         RealClock::time_point kill_at{};
         int passed = 0;
@@ -214,7 +214,7 @@ class Simulator
                     return 128 + passed;
                 }
                 if (progress_.due())
-                    progress_.show(measure(cluster, schedule));
+                    progress_.show(measure(hardware, schedule));
                 if (!schedule.serve()) {
                     schedule.wait();
                     tell(schedule.take_note());
@@ -235,14 +235,14 @@ class Simulator
         std::fprintf(stderr, "velo-sim: %s", note.c_str());
     }
 
-    sim::Figures measure(const sim::Cluster &cluster, const sim::Schedule &schedule) const
+    sim::Figures measure(const sim::Hardware &hardware, const sim::Schedule &schedule) const
     {
         sim::Figures figures;
         figures.seconds = std::chrono::duration<double>(RealClock::now() - begin_).count();
-        figures.node_cycles = cluster.node_cycles() - boot_node_cycles_;
-        figures.evaluated = cluster.evaluated_node_cycles() - boot_evaluated_;
-        figures.bad_words = cluster.bad_words();
-        figures.cycles = cluster.cycle();
+        figures.node_cycles = hardware.node_cycles() - boot_node_cycles_;
+        figures.evaluated = hardware.evaluated_node_cycles() - boot_evaluated_;
+        figures.bad_words = hardware.bad_words();
+        figures.cycles = hardware.cycle();
         figures.totals = schedule.totals();
         figures.nodes = nodes_;
         figures.boards = options_.boards;

@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include "card/model.h"
+
 namespace sim
 {
 

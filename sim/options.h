@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster.h"
+#include "cluster_options.h"
 
 namespace sim
 {

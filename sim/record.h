@@ -22,10 +22,10 @@
 #include <variant>
 #include <vector>
 
-#include "cable.h"
 #include "clock.h"
 #include "host_model.h"
-#include "node.h"
+#include "host_side.h"
+#include "rtl/cable.h"
 #include "topology.h"
 
 namespace sim

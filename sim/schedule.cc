@@ -37,17 +37,17 @@ uint64_t poll_slot_ps(uint64_t first_ps, uint64_t period_ps, uint64_t seen_ps)
 
 } // namespace
 
-Schedule::Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor,
+Schedule::Schedule(Hardware &hardware, Boards &boards, Area &area, const Processor &processor,
                    card::Cards &cards)
-    : cluster_(cluster), boards_(boards), area_(area), processor_(processor), cards_(cards),
-      calls_(cluster, boards, inboxes_,
+    : hardware_(hardware), boards_(boards), area_(area), processor_(processor), cards_(cards),
+      calls_(hardware, boards, inboxes_,
              [this](uint64_t ticket, uint64_t time_ps) {
                  return resume(ticket, std::max(now_ps_, time_ps), 0);
              }),
       liveness_(
           threads_, area, inboxes_,
           {[this](unsigned channel) { free_channel(channel); }, [this](int pid) { bury(pid); }}),
-      now_ps_(cluster.clock().start_ps(cluster.cycle())), last_progress_(RealClock::now())
+      now_ps_(hardware.clock().start_ps(hardware.cycle())), last_progress_(RealClock::now())
 {
     take_arrivals();
 }
@@ -56,9 +56,9 @@ Totals Schedule::totals() const
 {
     Totals totals = {now_ps_,          calls_taken_,       0, computed_ps_, inboxes_.totals(),
                      boards_.totals(), boards_.evaluated()};
-    for (unsigned n = 0; n < cluster_.size(); n++)
-        if (cluster_.hosts(n))
-            totals.lost_accesses += cluster_.node(n).lost_accesses();
+    for (unsigned n = 0; n < hardware_.size(); n++)
+        if (hardware_.hosts(n))
+            totals.lost_accesses += hardware_.host(n).lost_accesses();
     return totals;
 }
 
@@ -139,8 +139,8 @@ void Schedule::take_call(unsigned channel)
     thread.call = call;
     thread.time_ps = std::max(thread.time_ps, call.time_ps);
     if (cards_.any()) {
-        thread.time_ps = std::max(thread.time_ps, cluster_.clock().start_ps(cluster_.cycle()));
-        cards_since_ = cluster_.cycle();
+        thread.time_ps = std::max(thread.time_ps, hardware_.clock().start_ps(hardware_.cycle()));
+        cards_since_ = hardware_.cycle();
     }
     thread.begun = thread.late = thread.tries_again = false;
     wake_sleepers(thread.pid);
@@ -251,13 +251,13 @@ void Schedule::return_from_outside()
 // the time here, for all ports at once: so the order in which processes open them does not matter.
 void Schedule::settle_ports()
 {
-    for (unsigned n = 0; n < cluster_.size(); n++)
-        while (cluster_.hosts(n) && !cluster_.node(n).control_is_empty())
-            step(cluster_.cycle() + 1);
-    for (uint64_t end = cluster_.cycle() + kSettleCycles; cluster_.cycle() < end;)
+    for (unsigned n = 0; n < hardware_.size(); n++)
+        while (hardware_.hosts(n) && !hardware_.host(n).control_is_empty())
+            step(hardware_.cycle() + 1);
+    for (uint64_t end = hardware_.cycle() + kSettleCycles; hardware_.cycle() < end;)
         step(end);
     take_arrivals();
-    now_ps_ = std::max(now_ps_, cluster_.clock().start_ps(cluster_.cycle()));
+    now_ps_ = std::max(now_ps_, hardware_.clock().start_ps(hardware_.cycle()));
 }
 
 // ----- stepping the hardware
@@ -272,19 +272,19 @@ Schedule::Reached Schedule::advance()
         uint64_t event_ps =
             channel < 0 ? SIM_NEVER : threads_[static_cast<unsigned>(channel)].event_ps;
         bool barren = event_ps == SIM_NEVER;
-        uint64_t end_cycle = barren ? UINT64_MAX : cluster_.clock().cycles_until(event_ps);
+        uint64_t end_cycle = barren ? UINT64_MAX : hardware_.clock().cycles_until(event_ps);
         if (!barren)
             barren_from_ = UINT64_MAX;
         else if (barren_from_ == UINT64_MAX)
-            barren_from_ = cluster_.cycle();
+            barren_from_ = hardware_.cycle();
         bool arrived = false;
-        for (; !arrived && cluster_.cycle() < end_cycle && steps < most; steps++) {
+        for (; !arrived && hardware_.cycle() < end_cycle && steps < most; steps++) {
             if (barren && nothing_comes())
                 return Reached::kNothing;
             step(end_cycle);
             arrived = take_arrivals();
         }
-        if (!arrived && cluster_.cycle() >= end_cycle)
+        if (!arrived && hardware_.cycle() >= end_cycle)
             return Reached::kEvent;
     }
     return Reached::kNotYet;
@@ -295,34 +295,34 @@ bool Schedule::run_cards()
 {
     cards_.serve();
     if (cards_.has_work() || cards_.give())
-        cards_since_ = cluster_.cycle();
-    if (cluster_.is_quiet() || cluster_.is_barren(cards_since_))
+        cards_since_ = hardware_.cycle();
+    if (hardware_.is_quiet() || hardware_.is_barren(cards_since_))
         return false;
     // What waits may wait for a cycle: there is one in any case.
     unsigned steps = 0;
     do
-        step(cluster_.cycle() + 1);
+        step(hardware_.cycle() + 1);
     while (++steps < card::Cards::kStepsAtATime && !cards_.has_work());
     take_arrivals();
-    cluster_.publish_until(cluster_.clock().start_ps(cluster_.cycle()));
+    hardware_.publish_until(hardware_.clock().start_ps(hardware_.cycle()));
     return true;
 }
 
 bool Schedule::nothing_comes() const
 {
-    return boards_.is_idle() && (cluster_.is_quiet() || cluster_.is_barren(barren_from_));
+    return boards_.is_idle() && (hardware_.is_quiet() || hardware_.is_barren(barren_from_));
 }
 
 // Boards that are awake see each cycle.
 void Schedule::step(uint64_t end_cycle)
 {
-    uint64_t cycle = cluster_.cycle();
+    uint64_t cycle = hardware_.cycle();
     if (boards_.rest(cycle)) {
-        cluster_.step(end_cycle);
+        hardware_.step(end_cycle);
         return;
     }
     boards_.step(cycle);
-    cluster_.step(cycle + 1);
+    hardware_.step(cycle + 1);
 }
 
 // Threads whose accesses to boards have ended go on.
@@ -346,23 +346,23 @@ bool Schedule::take_accesses()
 bool Schedule::take_arrivals()
 {
     bool any = take_accesses();
-    for (unsigned n = 0; n < cluster_.size(); n++) {
-        if (!cluster_.hosts(n))
+    for (unsigned n = 0; n < hardware_.size(); n++) {
+        if (!hardware_.hosts(n))
             continue;
-        Node &node = cluster_.node(n);
-        if (node.arrivals.empty() && node.register_answers.empty())
+        HostSide &host = hardware_.host(n);
+        if (host.arrivals.empty() && host.register_answers.empty())
             continue;
         any = true;
-        for (const Arrival &arrival : node.arrivals)
+        for (const Arrival &arrival : host.arrivals)
             take_arrival(arrival);
-        node.arrivals.clear();
+        host.arrivals.clear();
         // An answer may lead to the next question.
-        for (const RegisterAnswer &answer : std::exchange(node.register_answers, {}))
+        for (const RegisterAnswer &answer : std::exchange(host.register_answers, {}))
             take_answer(n, answer);
     }
     // To withdraw many pages takes many accesses to registers, one after the other.
     if (any && barren_from_ != UINT64_MAX)
-        barren_from_ = cluster_.cycle();
+        barren_from_ = hardware_.cycle();
     return any;
 }
 
@@ -371,7 +371,7 @@ void Schedule::take_answer(unsigned node, const RegisterAnswer &answer)
     if (answer.reader == Driver::kReader)
         calls_.take_answer(node, answer);
     else
-        resume(answer.reader, cluster_.answered_ps(answer.cycle), answer.value);
+        resume(answer.reader, hardware_.answered_ps(answer.cycle), answer.value);
 }
 
 // The thread that waits with this ticket goes on at `event_ps`. False: it has ended.
@@ -393,7 +393,7 @@ void Schedule::take_arrival(const Arrival &arrival)
     int pid = calls_.owner(arrival.node, arrival.context);
     if (pid == 0)
         return;
-    inboxes_.expect(pid, cluster_.visible_ps(arrival.cycle));
+    inboxes_.expect(pid, hardware_.visible_ps(arrival.cycle));
     for (Thread &thread : threads_)
         if (thread.state == State::kCalling && thread.pid == pid && thread.call.op == SIM_POLL)
             plan_poll(thread);
@@ -406,7 +406,7 @@ void Schedule::answer(unsigned channel)
     Thread &thread = threads_[channel];
     uint64_t time_ps = thread.event_ps;
     now_ps_ = std::max(now_ps_, time_ps);
-    cluster_.publish_until(time_ps);
+    hardware_.publish_until(time_ps);
     if (thread.ticket) { // what it waited for is there
         thread.ticket = 0;
         idle_ = false;
@@ -460,7 +460,7 @@ uint64_t Schedule::blind_ps(int pid)
 {
     if (cards_.any())
         return 0;
-    return std::min(inboxes_.next_ps(pid), cluster_.next_visible_ps());
+    return std::min(inboxes_.next_ps(pid), hardware_.next_visible_ps());
 }
 
 // All threads wait for a message and none can come: let one go on, which may look at something
@@ -495,7 +495,7 @@ bool Schedule::release_idle()
     Thread &thread = threads_[static_cast<unsigned>(lowest)];
     uint64_t period_ps =
         thread.call.op == SIM_POLL ? std::max<uint64_t>(thread.call.poll.period_ps, 1) : 1;
-    uint64_t hardware_ps = cluster_.clock().start_ps(cluster_.cycle());
+    uint64_t hardware_ps = hardware_.clock().start_ps(hardware_.cycle());
     thread.event_ps = poll_slot_ps(thread.time_ps, period_ps,
                                    std::max({hardware_ps, now_ps_, thread.time_ps + 1}));
     return true;

@@ -28,7 +28,7 @@
 #include "area.h"
 #include "calls.h"
 #include "card/cards.h"
-#include "cluster.h"
+#include "hardware.h"
 #include "inbox.h"
 #include "liveness.h"
 #include "processor.h"
@@ -49,7 +49,7 @@ class Schedule
 {
   public:
     // Threads that attach are brought to the processor.
-    Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor,
+    Schedule(Hardware &hardware, Boards &boards, Area &area, const Processor &processor,
              card::Cards &cards);
 
     // Take the calls of threads; answer one of them if no thread runs. False: there was nothing to
@@ -62,7 +62,7 @@ class Schedule
     Totals totals() const;
 
   private:
-    Cluster &cluster_;
+    Hardware &hardware_;
     Boards &boards_;
     Area &area_;
     const Processor &processor_;

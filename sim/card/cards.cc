@@ -19,12 +19,12 @@ constexpr long kSoonNs = 1000000; // until the next look at a line that waits fo
 
 } // namespace
 
-Cards::Cards(const std::map<unsigned, std::string> &sockets, Cluster &cluster,
-             unsigned split_one_in, uint64_t seed)
-    : cluster_(cluster)
+Cards::Cards(const std::map<unsigned, std::string> &sockets, Hardware &hardware,
+             const std::map<unsigned, Function *> &functions, unsigned split_one_in, uint64_t seed)
+    : hardware_(hardware)
 {
     for (const auto &[node, path] : sockets)
-        cards_.push_back(std::make_unique<Card>(path, cluster.card(node), split_one_in,
+        cards_.push_back(std::make_unique<Card>(path, *functions.at(node), split_one_in,
                                                 Random(seed, kSplits + node)));
     watching_.assign(cards_.size(), -1);
 }
@@ -75,10 +75,10 @@ void Cards::run(const std::function<bool()> &ended)
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    uint64_t since_cycle = cluster_.cycle();
+    uint64_t since_cycle = hardware_.cycle();
     std::vector<pollfd> polls;
     while (!ended()) {
-        bool rests = cluster_.is_quiet() || cluster_.is_barren(since_cycle);
+        bool rests = hardware_.is_quiet() || hardware_.is_barren(since_cycle);
         polls.clear();
         for (const auto &card : cards_)
             polls.push_back(card->waits_for());
@@ -91,11 +91,11 @@ void Cards::run(const std::function<bool()> &ended)
                           &before);
         if (ready > 0 || holds || has_work()) {
             serve();
-            since_cycle = cluster_.cycle();
+            since_cycle = hardware_.cycle();
         }
-        for (unsigned i = 0; i < kStepsAtATime && !cluster_.is_quiet() && !(i > 0 && has_work());
+        for (unsigned i = 0; i < kStepsAtATime && !hardware_.is_quiet() && !(i > 0 && has_work());
              i++)
-            cluster_.step(cluster_.cycle() + 1);
+            hardware_.step(hardware_.cycle() + 1);
     }
     sigprocmask(SIG_SETMASK, &before, nullptr);
 }

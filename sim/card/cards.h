@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "../cluster.h"
+#include "../hardware.h"
 #include "card.h"
 
 namespace sim::card
@@ -21,9 +21,10 @@ namespace sim::card
 class Cards
 {
   public:
-    // `sockets`: their names by node. Throws std::runtime_error if a socket cannot be made.
-    Cards(const std::map<unsigned, std::string> &sockets, Cluster &cluster, unsigned split_one_in,
-          uint64_t seed);
+    // `sockets`: their names by node; `functions`: those of the same nodes. Throws
+    // std::runtime_error if a socket cannot be made.
+    Cards(const std::map<unsigned, std::string> &sockets, Hardware &hardware,
+          const std::map<unsigned, Function *> &functions, unsigned split_one_in, uint64_t seed);
     ~Cards();
     Cards(const Cards &) = delete;
     Cards &operator=(const Cards &) = delete;
@@ -44,7 +45,7 @@ class Cards
     CardTotals totals() const;
 
   private:
-    Cluster &cluster_;
+    Hardware &hardware_;
     std::vector<std::unique_ptr<Card>> cards_;
     Descriptor watched_, stop_; // epoll, of all sockets; ends the thread
     std::vector<int> watching_; // by card: the socket that is watched

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "../any_node.h"
+#include "../rtl/any_node.h"
 #include "model.h"
 
 namespace sim::card

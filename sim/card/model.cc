@@ -7,7 +7,7 @@
 #include <verilated_vcd_c.h>
 #endif
 
-#include "../shown.h"
+#include "../rtl/shown.h"
 #include "Vcard3.h"
 #include "Vcard3___024root.h"
 

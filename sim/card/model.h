@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "../model.h"
+#include "../rtl/model.h"
 #include "config_space.h"
 
 namespace sim::card

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "random.h"
+#include "../random.h"
 
 namespace sim
 {

@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "velo/spec.h"
-
 namespace sim
 {
 
@@ -28,7 +26,8 @@ constexpr uint64_t kBarrenCycles = 20000;
 } // namespace
 
 Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_t *memory)
-    : options_(options), topology_(topology), clock_(options.clock_khz)
+    : Hardware(options, static_cast<unsigned>(topology.nodes.size()), memory), options_(options),
+      topology_(topology)
 {
     unsigned links = topology.links_used();
     Shape shape = options.shape;
@@ -42,28 +41,24 @@ Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_
         throw std::runtime_error("--card: nodes end at " +
                                  std::to_string(topology.nodes.size() - 1));
     for (unsigned n = 0; n < topology.nodes.size(); n++)
-        add_node(n, shape, memory + n * uint64_t{SIM_MEMORY_BYTES});
+        add_node(n, shape);
     rests_.resize(nodes_.size());
     out_.resize(nodes_.size());
     for (Words &words : out_)
         std::fill(std::begin(words.at), std::end(words.at), kPhySilence);
 }
 
-void Cluster::add_node(unsigned number, const Shape &shape, uint8_t *memory)
+void Cluster::add_node(unsigned number, const Shape &shape)
 {
     bool is_shown = options_.shown.contains(number);
     if (options_.cards.contains(number)) {
         auto card = std::make_unique<card::Function>(number, is_shown);
         cards_[number] = card.get();
-        hosted_.push_back(nullptr);
         nodes_.push_back(std::move(card));
     } else {
-        uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
-        auto node = std::make_unique<Node>(number, shape, memory, dma_cycles, is_shown);
-        hosted_.push_back(node.get());
-        nodes_.push_back(std::move(node));
+        uint64_t dma_cycles = clock().cycle_from(options_.host.dma_ns * kPsPerNs);
+        nodes_.push_back(std::make_unique<Node>(number, shape, host(number), dma_cycles, is_shown));
     }
-    splits_.emplace_back(options_.seed, UINT64_C(0x5B117) + number);
     cables_.emplace_back();
     for (unsigned l = 0; l < kLinksMax; l++)
         cables_.back().emplace_back(options_.cable_cycles, shape.width_bits, options_.error_rate,
@@ -100,7 +95,7 @@ void Cluster::boot()
 
 void Cluster::set_up(unsigned node)
 {
-    uint64_t now_ps = clock_.start_ps(cycle_);
+    uint64_t now_ps = clock().start_ps(cycle_);
     write_register(node, now_ps, kRegSetup, node);
     const auto &hops = topology_.nodes[node].hops;
     for (unsigned d = 0; d < hops.size(); d++)
@@ -115,12 +110,12 @@ void Cluster::check_links()
             const Plug &plug = topology_.nodes[n].links[l];
             if (!plug.plugged || !hosts(n) || !hosts(plug.to_node))
                 continue;
-            read_register(n, clock_.start_ps(cycle_), kRegLink + 8 * l, kBootReader);
-            while (hosted_[n]->register_answers.empty() && cycle_ < 2 * kBringUpCyclesMax)
+            read_register(n, clock().start_ps(cycle_), kRegLink + 8 * l, kBootReader);
+            while (host(n).register_answers.empty() && cycle_ < 2 * kBringUpCyclesMax)
                 step_one();
-            bool up = !hosted_[n]->register_answers.empty() &&
-                      (hosted_[n]->register_answers.front().value & 1) != 0;
-            hosted_[n]->register_answers.clear();
+            bool up = !host(n).register_answers.empty() &&
+                      (host(n).register_answers.front().value & 1) != 0;
+            host(n).register_answers.clear();
             if (!up)
                 throw std::runtime_error("link " + std::to_string(l) + " of node " +
                                          std::to_string(n) + " does not come up");
@@ -204,15 +199,15 @@ void Cluster::edge(unsigned number)
         nodes_[number]->edge(cycle_, out_[number].at);
         return;
     }
-    Node &node = *hosted_[number];
-    size_t stores = node.stores_waiting(), arrivals = node.arrivals.size();
-    node.edge(cycle_, out_[number].at);
+    const HostSide &side = host(number);
+    size_t stores = side.stores.size(), arrivals = side.arrivals.size();
+    nodes_[number]->edge(cycle_, out_[number].at);
     if (!recorder_)
         return;
-    if (node.stores_waiting() < stores)
+    if (side.stores.size() < stores)
         recorder_->taken(number, cycle_);
-    for (; arrivals < node.arrivals.size(); arrivals++) {
-        const Arrival &arrival = node.arrivals[arrivals];
+    for (; arrivals < side.arrivals.size(); arrivals++) {
+        const Arrival &arrival = side.arrivals[arrivals];
         if (arrival.is_notification)
             recorder_->notified(arrival, visible_ps(cycle_));
         else
@@ -237,7 +232,7 @@ void Cluster::step_shown()
             wake(n);
         nodes_[n]->settle(cycle_, in[n].at);
     }
-    uint64_t begin_ps = clock_.start_ps(cycle_), end_ps = clock_.start_ps(cycle_ + 1);
+    uint64_t begin_ps = clock().start_ps(cycle_), end_ps = clock().start_ps(cycle_ + 1);
     wave_->dump((begin_ps + end_ps) / 2);
     for (unsigned n = 0; n < nodes_.size(); n++) {
         edge(n);
@@ -295,16 +290,6 @@ bool Cluster::is_quiet() const
                        [](const auto &node) { return node->next_access_cycle() == UINT64_MAX; });
 }
 
-// From this cycle on, a look at memory sees all that has left the nodes.
-uint64_t Cluster::seen_cycle() const
-{
-    uint64_t last = 0;
-    for (const Node *node : hosted_)
-        if (node && node->next_publish_cycle() != UINT64_MAX)
-            last = std::max(last, clock_.cycle_from(visible_ps(node->last_publish_cycle())));
-    return last;
-}
-
 uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
 {
     if (wave_ && cycle_ < wave_from_)
@@ -345,95 +330,8 @@ void Cluster::skip(uint64_t cycles)
 void Cluster::show(std::unique_ptr<Wave> wave, uint64_t from_ps, uint64_t end_ps)
 {
     wave_ = std::move(wave);
-    wave_from_ = clock_.cycle_from(from_ps);
-    wave_end_ = std::max(clock_.cycle_from(end_ps), wave_from_ + 1);
-}
-
-// ----- the host's side
-// ----------------------------------------------------------------------------
-
-// A port takes an access at the next clock edge, which ends the cycle in which the access came.
-uint64_t Cluster::taken_cycle(uint64_t time_ps) const
-{
-    uint64_t cycle = clock_.cycle_from(time_ps);
-    return std::max(cycle_, cycle > 0 ? cycle - 1 : 0);
-}
-
-void Cluster::store(unsigned node, uint64_t time_ps, HostAccess access)
-{
-    access.from_cycle = taken_cycle(time_ps + options_.host.store_ns * kPsPerNs);
-    bool is_line = velo_window_unit(access.addr) == VELO_UNIT_VELO && access.words > 1;
-    if (options_.split_one_in == 0 || !is_line ||
-        splits_[node].next() % options_.split_one_in != 0) {
-        pass(node, time_ps, access);
-        return;
-    }
-    // The parts follow each other; each says by its address where it belongs.
-    for (unsigned begin = 0; begin < access.words;) {
-        unsigned left = access.words - begin, most = begin == 0 ? left - 1 : left;
-        unsigned words = 1 + static_cast<unsigned>(splits_[node].next() % most);
-        HostAccess part = access;
-        part.addr += begin * sizeof access.line[0];
-        part.words = static_cast<uint8_t>(words);
-        std::copy_n(access.line + begin, words, part.line);
-        pass(node, time_ps, part);
-        begin += words;
-    }
-}
-
-void Cluster::pass(unsigned node, uint64_t time_ps, const HostAccess &access)
-{
-    hosted_[node]->store(access);
-    if (recorder_)
-        recorder_->stored(node, time_ps, access);
-}
-
-void Cluster::write_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t value)
-{
-    HostAccess access;
-    access.from_cycle = taken_cycle(time_ps + options_.host.store_ns * kPsPerNs);
-    access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
-    access.words = 1;
-    access.line[0] = value;
-    hosted_[node]->control(access);
-}
-
-void Cluster::read_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t reader)
-{
-    HostAccess access;
-    access.from_cycle = taken_cycle(time_ps + options_.host.read_ns * kPsPerNs / 2);
-    access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
-    access.read = true;
-    access.reader = reader;
-    hosted_[node]->control(access);
-}
-
-uint64_t Cluster::visible_ps(uint64_t cycle) const
-{
-    return clock_.start_ps(cycle + 1) + options_.host.dma_ns * kPsPerNs;
-}
-
-uint64_t Cluster::answered_ps(uint64_t cycle) const
-{
-    return clock_.start_ps(cycle + 1) + options_.host.read_ns * kPsPerNs / 2;
-}
-
-void Cluster::publish_until(uint64_t time_ps)
-{
-    // Mostly nothing is due: the comparison of cycles is cheap, that of times is not.
-    for (Node *node : hosted_)
-        while (node && node->next_publish_cycle() < cycle_ &&
-               visible_ps(node->next_publish_cycle()) <= time_ps)
-            node->publish_before(node->next_publish_cycle() + 1);
-}
-
-uint64_t Cluster::next_visible_ps() const
-{
-    uint64_t cycle = cycle_;
-    for (const Node *node : hosted_)
-        if (node)
-            cycle = std::min(cycle, node->next_publish_cycle());
-    return visible_ps(cycle);
+    wave_from_ = clock().cycle_from(from_ps);
+    wave_end_ = std::max(clock().cycle_from(end_ps), wave_from_ + 1);
 }
 
 uint64_t Cluster::bad_words() const

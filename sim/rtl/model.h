@@ -10,19 +10,14 @@
 #include <memory>
 #include <string>
 
+#include "../cluster_options.h"
+#include "../topology.h"
 #include "cable.h"
-#include "topology.h"
 
 class VerilatedVcdC;
 
 namespace sim
 {
-
-struct Shape {
-    unsigned links = 0, width_bits = 32;
-
-    unsigned beat_bytes() const { return width_bits / 8; }
-};
 
 // A beat of a posted write: into the host port, into the control port, or out by DMA.
 struct Beat {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A node as the cluster sees it: what is at its cables, in each cycle. Behind it is a host of this
-// simulator's (node.h), or a guest with a card (card/function.h).
+// simulator's (node.h), or a guest with a card (../card/function.h).
 
 #pragma once
 
