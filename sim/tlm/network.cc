@@ -47,10 +47,27 @@ Network::Network(const Params &params, const Topology &topology, Traffic &traffi
             if (topology.neighbour(n, l) != kNoNode)
                 far_[port(n, l)] = port(topology.neighbour(n, l), topology.far_link(n, l));
         sources_[n].credits = static_cast<int16_t>(params.buffer_units);
-        if (Cycle born = traffic.next_born(n); born != kNever)
-            put(born + params.inject, kInject, n, 0);
+        offer(n);
     }
     measure(0, kNever);
+}
+
+void Network::set_ends(Ends &ends)
+{
+    ends_ = &ends;
+    held_.resize(nodes_);
+    units_held_.resize(nodes_);
+}
+
+void Network::offer(unsigned node)
+{
+    Source &source = sources_[node];
+    Cycle born = traffic_.next_born(node);
+    if (!source.is_idle || born == kNever)
+        return;
+    source.is_idle = false;
+    source.behind = source.behind && born + params_.inject <= source.free;
+    put(std::max(born + params_.inject, source.free), kInject, node, 0);
 }
 
 void Network::measure(Cycle from, Cycle end)
@@ -126,8 +143,10 @@ void Network::inject(unsigned node)
 {
     Source &source = sources_[node];
     if (!source.has_message) {
-        if (traffic_.next_born(node) == kNever)
-            return; // It was stopped.
+        if (traffic_.next_born(node) == kNever) { // It was stopped.
+            source.is_idle = true;
+            return;
+        }
         source.message = traffic_.take(node, now());
         source.bytes_left = source.message.bytes;
         source.has_message = true;
@@ -154,11 +173,10 @@ void Network::inject(unsigned node)
         congestion_->passed(node, source.message.to, source.level, params_.units(words), next - 1);
     source.is_passed = false;
     if (!source.has_message) {
-        Cycle born = traffic_.next_born(node);
-        source.behind = source.behind && born != kNever && born + params_.inject <= next;
-        if (born == kNever)
-            return;
-        next = std::max(next, born + params_.inject);
+        source.free = next;
+        source.is_idle = true;
+        offer(node);
+        return;
     }
     put(next, kInject, node, 0);
 }
@@ -218,6 +236,8 @@ uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
                         .is_put = source.message.bytes > params_.line_bytes,
                         .is_marked = false};
     set_route(node, packets_[packet]);
+    if (ends_)
+        ends_->launched(node, packet, packets_[packet].tail);
     return packet;
 }
 
@@ -240,15 +260,28 @@ Cycle Network::taken(unsigned node, Cycle begin, Cycle words)
     return end;
 }
 
-// The header word goes last, so with it the message is there.
-void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read)
+bool Network::deliver(unsigned node, uint32_t index, Cycle first_word, Cycle last_read)
 {
+    Packet &packet = packets_[index];
     if (packet.is_marked)
         notice(node, packet, first_word);
-    Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
     // A word leaves `to_output` - 1 cycles after its read: the first read is a cycle after the
     // grant.
     Cycle last_word = last_read + params_.to_output - 1 + params_.to_unit;
+    if (ends_ && (!held_[node].empty() || !ends_->has_room(node, index))) {
+        held_[node].push_back({index, first_word, last_word});
+        units_held_[node] += params_.units(packet.words);
+        return false;
+    }
+    complete(node, index, first_word, last_word);
+    return true;
+}
+
+// The header word goes last, so with it the message is there.
+void Network::complete(unsigned node, uint32_t index, Cycle first_word, Cycle last_word)
+{
+    const Packet &packet = packets_[index];
+    Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
     // The network port holds a put until it is whole (velo_netport_rx.sv, MessagesAtOnce).
     Cycle begin = std::max(packet.is_put ? last_word : first_word, completer_free_[node]);
     completer_free_[node] = taken(node, begin, words);
@@ -259,6 +292,8 @@ void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cyc
     }
     Cycle done = std::max(completer_free_[node] - 1, last_word) + params_.complete;
     received_ += packet.ends_message;
+    if (ends_)
+        ends_->arrived(node, index, done);
     if (!measuring(done))
         return;
     counters_.last_done = std::max(counters_.last_done, done);
@@ -267,6 +302,19 @@ void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cyc
     counters_.bytes += packet.bytes;
     if (packet.ends_message)
         counters_.latency.add(done - packet.born);
+}
+
+void Network::make_room(unsigned node)
+{
+    auto &held = held_[node];
+    while (!held.empty() && ends_->has_room(node, held.front().packet)) {
+        const Held first = held.front();
+        held.pop_front();
+        units_held_[node] -= params_.units(packets_[first.packet].words);
+        complete(node, first.packet, std::max(first.first_word, now()), first.last_word);
+        drop_packet(first.packet);
+        arbitrate_soon(node);
+    }
 }
 
 } // namespace tlm

@@ -41,6 +41,21 @@ struct Counters {
     std::vector<uint64_t> node_words; // of packets that arrived, by node
 };
 
+// What is at the network's ends, if messages come one by one (offer()) and have a content, of which
+// the network knows nothing. Packets have numbers, which are used again after their arrival.
+class Ends
+{
+  public:
+    virtual ~Ends() = default;
+    // The packet of the node's next message leaves its host port; its last word does in `last`.
+    virtual void launched(unsigned node, uint32_t packet, Cycle last) = 0;
+    // Has the node room for the packet, which is next there? Without it this packet and all behind
+    // it wait until make_room() is called.
+    virtual bool has_room(unsigned node, uint32_t packet) = 0;
+    // The node's host has the packet's last word in `done`, some cycles from now.
+    virtual void arrived(unsigned node, uint32_t packet, Cycle done) = 0;
+};
+
 class Network
 {
   public:
@@ -55,6 +70,13 @@ class Network
     };
     // One of the hosts is slow, the others keep up.
     void slow_down(const SlowHost &host) { slow_ = host; }
+
+    void set_ends(Ends &ends);
+    // There may be a message of this node where there was none, born now or later. Not within
+    // run().
+    void offer(unsigned node);
+    // The packet that waits first at the node may have room now. Not within run().
+    void make_room(unsigned node);
 
     // All cycles before `end`.
     void run(Cycle end);
@@ -145,6 +167,8 @@ class Network
         int16_t credits = 0;
         bool has_message = false, blocked = false;
         bool behind = false; // words wait in the network port
+        bool is_idle = true; // no message is known of
+        Cycle free = 0;      // first word of the next packet at the switch, at the earliest
         // By the throttle: the packet at hand may go when there are credits; its destination's
         // level.
         bool is_passed = false;
@@ -182,6 +206,15 @@ class Network
     std::deque<Waiting> at_slow_;
     unsigned units_at_slow_ = 0;
 
+    Ends *ends_ = nullptr;
+    // By node: packets that have come and find no room, in the buffer of the network port.
+    struct Held {
+        uint32_t packet;
+        Cycle first_word, last_word;
+    };
+    std::vector<std::deque<Held>> held_;
+    std::vector<unsigned> units_held_;
+
     std::vector<Packet> packets_;
     uint32_t free_packet_ = kNone;
 
@@ -207,7 +240,9 @@ class Network
     bool is_held(unsigned node);
     void notice(unsigned node, const Packet &packet, Cycle first_word);
     Cycle taken(unsigned node, Cycle begin, Cycle words);
-    void deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read);
+    // False: it waits for room, and is still in use.
+    bool deliver(unsigned node, uint32_t index, Cycle first_word, Cycle last_read);
+    void complete(unsigned node, uint32_t index, Cycle first_word, Cycle last_word);
 
     // --- switches ---
     void arrive(uint32_t in, uint32_t packet);
@@ -219,6 +254,7 @@ class Network
     uint64_t ready_channels(const Output &output, const Queue &queue, bool local) const;
     uint64_t asking(unsigned node, unsigned out);
     uint64_t asking_slow_host(const Output &output);
+    uint64_t asking_buffer(unsigned node, const Output &output, unsigned units) const;
     void new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known);
     void tick(uint32_t out);
     void press(unsigned node, unsigned out);

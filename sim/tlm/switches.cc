@@ -139,6 +139,8 @@ uint64_t Network::asking(unsigned node, unsigned out)
     const Output &output = outputs_[port(node, out)];
     if (out == links_ && node == slow_.node)
         return asking_slow_host(output);
+    if (out == links_ && ends_ && !held_[node].empty())
+        return asking_buffer(node, output, units_held_[node]);
     if (out == links_) // The unit takes a word a cycle; see README.md.
         return output.waiting[0] | output.waiting[1];
     uint64_t inputs = 0;
@@ -172,16 +174,24 @@ uint64_t Network::asking_slow_host(const Output &output)
         units_at_slow_ -= at_slow_.front().units;
         at_slow_.pop_front();
     }
-    int free = static_cast<int>(params_.buffer_units) - static_cast<int>(units_at_slow_);
+    uint64_t inputs = asking_buffer(slow_.node, output, units_at_slow_);
+    if (!inputs && !at_slow_.empty())
+        wheel_.put_switch(std::min(at_slow_.front().until, now() + kLook), slow_.node);
+    return inputs;
+}
+
+// The inputs whose first packet fits into the buffer in front of the host, of which so many units
+// are taken.
+uint64_t Network::asking_buffer(unsigned node, const Output &output, unsigned units) const
+{
+    int free = static_cast<int>(params_.buffer_units) - static_cast<int>(units);
     uint64_t inputs = 0;
     for (unsigned c = 0; c < kChannels; c++)
         for_each(output.waiting[c], [&](unsigned i) {
-            const Queue &queue = queues_[size_t{port(slow_.node, i)} * ports_ + links_];
+            const Queue &queue = queues_[size_t{port(node, i)} * ports_ + links_];
             if (free >= need_units_[queue.size[c]])
                 inputs |= uint64_t{1} << i;
         });
-    if (!inputs && !at_slow_.empty())
-        wheel_.put_switch(std::min(at_slow_.front().until, now() + kLook), slow_.node);
     return inputs;
 }
 
@@ -260,8 +270,8 @@ void Network::grant(unsigned node, unsigned in, unsigned out)
     if (congestion_)
         packet.is_marked = packet.is_marked || congestion_->marks(port(node, out), now());
     if (out == links_) {
-        deliver(node, packet, now() + params_.to_output + params_.to_unit, last_read);
-        drop_packet(index);
+        if (deliver(node, index, now() + params_.to_output + params_.to_unit, last_read))
+            drop_packet(index);
     } else {
         transmit(port(node, out), index, channel, last_read);
     }

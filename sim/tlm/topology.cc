@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <stdexcept>
+#include <utility>
 
 namespace tlm
 {
@@ -57,6 +58,11 @@ Topology::Topology(const std::string &text) : name_(text)
     }
 }
 
+Topology::Topology(Tables tables)
+    : kind_(Kind::Tables), nodes_(tables.nodes), links_(tables.links), tables_(std::move(tables))
+{
+}
+
 void Topology::set_grid()
 {
     for (unsigned size : sizes_) {
@@ -75,6 +81,8 @@ void Topology::set_grid()
 
 unsigned Topology::neighbour(unsigned node, unsigned link) const
 {
+    if (kind_ == Kind::Tables)
+        return tables_.neighbours[size_t{node} * links_ + link];
     if (kind_ == Kind::Hypercube)
         return node ^ (1U << link);
     if (kind_ == Kind::Full)
@@ -89,6 +97,8 @@ unsigned Topology::neighbour(unsigned node, unsigned link) const
 
 unsigned Topology::far_link(unsigned node, unsigned link) const
 {
+    if (kind_ == Kind::Tables)
+        return tables_.far_links[size_t{node} * links_ + link];
     if (kind_ == Kind::Hypercube)
         return link;
     if (kind_ == Kind::Full)
@@ -100,6 +110,8 @@ Hop Topology::hop(unsigned node, unsigned destination) const
 {
     if (node == destination)
         return {};
+    if (kind_ == Kind::Tables)
+        return tables_.hops[size_t{node} * nodes_ + destination];
     if (kind_ == Kind::Hypercube)
         return {static_cast<unsigned>(std::countr_zero(node ^ destination)), 0};
     if (kind_ == Kind::Full)

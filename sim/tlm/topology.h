@@ -31,6 +31,16 @@ class Topology
     // std::invalid_argument, with the reason.
     explicit Topology(const std::string &text);
 
+    // Of any cables and routes. By node and link: the other end's node, kNoNode where there is no
+    // cable, and link; by node and destination: the hop.
+    struct Tables {
+        unsigned nodes, links;
+        std::vector<uint32_t> neighbours;
+        std::vector<uint8_t> far_links;
+        std::vector<Hop> hops;
+    };
+    explicit Topology(Tables tables);
+
     const std::string &name() const { return name_; }
     unsigned nodes() const { return nodes_; }
     unsigned links() const { return links_; }
@@ -49,7 +59,7 @@ class Topology
     void print(std::ostream &out) const;
 
   private:
-    enum class Kind { Grid, Hypercube, Full };
+    enum class Kind { Grid, Hypercube, Full, Tables };
 
     std::string name_;
     Kind kind_ = Kind::Grid;
@@ -57,6 +67,7 @@ class Topology
     unsigned nodes_ = 1, links_ = 0;
     std::vector<unsigned> sizes_, strides_;
     std::vector<uint16_t> places_;
+    Tables tables_;
 
     void set_grid();
     Hop grid_hop(unsigned node, unsigned destination) const;
