@@ -63,6 +63,7 @@ void write_result(const Options &options, const Figures &figures, int exit_code)
     nlohmann::ordered_json result = {
         {"command", options.command},
         {"exit_code", exit_code},
+        {"model", options.model},
         {"nodes", figures.nodes},
         {"virtual_time_ps", figures.totals.now_ps},
         {"messages", figures.totals.arrivals.messages},

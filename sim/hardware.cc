@@ -65,9 +65,19 @@ uint64_t Hardware::taken_cycle(uint64_t time_ps) const
     return std::max(cycle_, cycle > 0 ? cycle - 1 : 0);
 }
 
+uint64_t Hardware::write_cycle(uint64_t time_ps) const
+{
+    return taken_cycle(time_ps + host_model_.store_ns * kPsPerNs);
+}
+
+uint64_t Hardware::read_cycle(uint64_t time_ps) const
+{
+    return taken_cycle(time_ps + host_model_.read_ns * kPsPerNs / 2);
+}
+
 void Hardware::store(unsigned node, uint64_t time_ps, HostAccess access)
 {
-    access.from_cycle = taken_cycle(time_ps + host_model_.store_ns * kPsPerNs);
+    access.from_cycle = write_cycle(time_ps);
     bool is_line = velo_window_unit(access.addr) == VELO_UNIT_VELO && access.words > 1;
     if (split_one_in_ == 0 || !is_line || splits_[node].next() % split_one_in_ != 0) {
         pass(node, time_ps, access);
@@ -89,6 +99,7 @@ void Hardware::store(unsigned node, uint64_t time_ps, HostAccess access)
 void Hardware::pass(unsigned node, uint64_t time_ps, const HostAccess &access)
 {
     hosts_[node]->stores.push_back(access);
+    accessed(node);
     if (recorder_)
         recorder_->stored(node, time_ps, access);
 }
@@ -96,21 +107,23 @@ void Hardware::pass(unsigned node, uint64_t time_ps, const HostAccess &access)
 void Hardware::write_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t value)
 {
     HostAccess access;
-    access.from_cycle = taken_cycle(time_ps + host_model_.store_ns * kPsPerNs);
+    access.from_cycle = write_cycle(time_ps);
     access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
     access.words = 1;
     access.line[0] = value;
     hosts_[node]->controls.push_back(access);
+    accessed(node);
 }
 
 void Hardware::read_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t reader)
 {
     HostAccess access;
-    access.from_cycle = taken_cycle(time_ps + host_model_.read_ns * kPsPerNs / 2);
+    access.from_cycle = read_cycle(time_ps);
     access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
     access.read = true;
     access.reader = reader;
     hosts_[node]->controls.push_back(access);
+    accessed(node);
 }
 
 } // namespace sim

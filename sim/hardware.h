@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The hardware as all else sees it: nodes, the host's side of each, a common clock. Knows no
-// processes. What is behind it is one of the models: rtl/cluster.h evaluates the RTL.
+// processes. What is behind it is one of the models: rtl/cluster.h evaluates the RTL,
+// fast/hardware.h follows transactions.
 //
 // A model has to keep this promise: after step() to a cycle the host's sides hold all that the
 // nodes did before that cycle, and nothing of it changes later. So an answer to a thread never
@@ -76,6 +77,12 @@ class Hardware
   protected:
     // From this cycle on, a look at memory sees all that has left the nodes.
     uint64_t seen_cycle() const;
+
+    // The cycle in which a write, or a read of a register, comes to its node.
+    uint64_t write_cycle(uint64_t time_ps) const;
+    uint64_t read_cycle(uint64_t time_ps) const;
+    // An access has been added to those on the way to the node.
+    virtual void accessed(unsigned /*node*/) {}
 
     Recorder *recorder_ = nullptr;
     uint64_t cycle_ = 0;

@@ -18,6 +18,8 @@
 
 #include "area.h"
 #include "card/cards.h"
+#include "fast/hardware.h"
+#include "fast/scope.h"
 #include "figures.h"
 #include "options.h"
 #include "process.h"
@@ -86,28 +88,27 @@ class Simulator
     int run()
     {
         sim::Area area(options_.area_file, nodes_, options_.boards, options_.cluster.host);
-        sim::Cluster cluster(cluster_options_, topology_, area.memory());
-        show(cluster);
-        cluster.boot();
-        std::unique_ptr<sim::Recorder> recorder = record(cluster);
+        std::unique_ptr<sim::Hardware> hardware = make_hardware(area.memory());
+        hardware->boot();
+        std::unique_ptr<sim::Recorder> recorder = record(*hardware);
         sim::Processor processor(options_.pin);
         sim::Boards boards(options_.boards, area.board_memory());
-        sim::card::Cards cards(options_.cards, cluster, cluster.cards(),
-                               options_.cluster.split_one_in, options_.cluster.seed);
-        sim::Schedule schedule(cluster, boards, area, processor, cards);
+        sim::card::Cards cards(options_.cards, *hardware, cards_, options_.cluster.split_one_in,
+                               options_.cluster.seed);
+        sim::Schedule schedule(*hardware, boards, area, processor, cards);
         setenv("VELO_SIM", area.path().c_str(), 1);
         begin_ = RealClock::now();
-        boot_node_cycles_ = cluster.node_cycles();
-        boot_evaluated_ = cluster.evaluated_node_cycles();
+        boot_node_cycles_ = hardware->node_cycles();
+        boot_evaluated_ = hardware->evaluated_node_cycles();
         if (signal_got)
             return 128 + signal_got;
         int exit_code = options_.command.empty()
                             ? serve_cards(cards)
-                            : serve_job(schedule, cluster, cards, area, processor);
+                            : serve_job(schedule, *hardware, cards, area, processor);
         progress_.end();
         if (recorder)
             recorder->finish(schedule.totals().now_ps);
-        sim::Figures figures = measure(cluster, schedule);
+        sim::Figures figures = measure(*hardware, schedule);
         sim::print_summary(figures);
         figures.cards = cards.totals();
         if (cards.any())
@@ -118,8 +119,8 @@ class Simulator
                          "real time\n");
         if (!options_.wave.file.empty())
             std::fprintf(stderr, "velo-sim: %s shows %" PRIu64 " cycles%s\n",
-                         options_.wave.file.c_str(), cluster.shown(),
-                         cluster.shown() ? "" : ": nothing ran in that time");
+                         options_.wave.file.c_str(), shown_->shown(),
+                         shown_->shown() ? "" : ": nothing ran in that time");
         if (figures.totals.lost_accesses)
             std::fprintf(stderr,
                          "velo-sim: %" PRIu64 " accesses of nodes to memory that is not there\n",
@@ -137,6 +138,33 @@ class Simulator
     sim::Progress progress_;
     RealClock::time_point begin_;
     uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
+    // Of the RTL model.
+    std::map<unsigned, sim::card::Function *> cards_;
+    const sim::Cluster *shown_ = nullptr;
+
+    std::unique_ptr<sim::Hardware> make_hardware(uint8_t *memory)
+    {
+        if (options_.model == "fast") {
+            refuse_if_lacking();
+            return std::make_unique<sim::FastHardware>(cluster_options_, topology_, memory);
+        }
+        auto cluster = std::make_unique<sim::Cluster>(cluster_options_, topology_, memory);
+        show(*cluster);
+        cards_ = cluster->cards();
+        shown_ = cluster.get();
+        return cluster;
+    }
+
+    // What the fast model lacks beside the hardware itself.
+    void refuse_if_lacking() const
+    {
+        if (!options_.wave.file.empty())
+            throw std::runtime_error(sim::why_refused(sim::Part::kWaveforms));
+        if (!options_.record_file.empty())
+            throw std::runtime_error(sim::why_refused(sim::Part::kRecordings));
+        if (options_.boards != 0)
+            throw std::runtime_error(sim::why_refused(sim::Part::kBoards));
+    }
 
     void choose_shown(std::set<unsigned> &shown) const
     {
@@ -160,16 +188,16 @@ class Simulator
     }
 
     // Begins a recording, if one is wanted.
-    std::unique_ptr<sim::Recorder> record(sim::Cluster &cluster) const
+    std::unique_ptr<sim::Recorder> record(sim::Hardware &hardware) const
     {
         if (options_.record_file.empty())
             return nullptr;
         auto recorder = std::make_unique<sim::Recorder>(
             options_.record_file, topology_,
             std::filesystem::path(options_.topology_file).filename().string(), options_.command,
-            cluster.clock(), options_.cluster.host, options_.cluster.cable_cycles,
+            hardware.clock(), options_.cluster.host, options_.cluster.cable_cycles,
             options_.cluster.shape.width_bits);
-        cluster.set_recorder(recorder.get());
+        hardware.set_recorder(recorder.get());
         return recorder;
     }
 

@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <iostream>
 
 #include <unistd.h>
 
 #include "card/model.h"
+#include "fast/scope.h"
 
 namespace sim
 {
@@ -114,6 +116,18 @@ Options parse_options(int argc, char **argv)
     app.add_option("--area", options.area_file,
                    "the shared file; it is there while the command runs")
         ->capture_default_str();
+    app.add_option("--model", options.model,
+                   "of the hardware: rtl evaluates it to the cycle, fast follows transactions and "
+                   "refuses what it lacks (--models)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"rtl", "fast"}));
+    app.add_flag_callback(
+        "--models",
+        [] {
+            std::cout << scope_table();
+            throw CLI::Success();
+        },
+        "print what the fast model has and lacks, and end");
     app.add_option("--clock-mhz", clock_mhz, "clock of all nodes")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 100000.0));

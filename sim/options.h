@@ -21,6 +21,7 @@ struct WaveOptions {
 
 struct Options {
     std::string topology_file, area_file, result_file, record_file;
+    std::string model = "rtl"; // of the hardware
     bool progress = false, pin = true;
     unsigned boards = 0;
     WaveOptions wave;

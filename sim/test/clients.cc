@@ -146,6 +146,47 @@ int all_to_all(unsigned ranks, unsigned messages, unsigned rest_us)
     });
 }
 
+// More lines than a ring, the network and the ways to both nodes hold, before the first is taken
+// out; one sender beside the receiver, one on another node.
+int overfull()
+{
+    constexpr unsigned kMessages = SIM_RING_SLOTS / 2 + 200;
+    constexpr uint64_t kReceivedFromPs = 600000000, kRetryPs = 1000000;
+    return in_processes(3, [](unsigned rank) {
+        Channel channel(rank);
+        unsigned node = rank / 2;
+        unsigned context = begin(channel, rank, 3, node);
+        if (rank == 0) {
+            channel.sleep_until(kReceivedFromPs);
+            std::vector<uint64_t> expected(3);
+            for (unsigned i = 0; i < 2 * kMessages; i++) {
+                uint64_t value = channel.receive(node, context), from = value >> 32;
+                if (from < 1 || from > 2 || (value & 0xFFFFFFFF) >> 8 != expected[from]++)
+                    fail("a message is lost or out of order");
+            }
+            std::printf("received_ps %" PRIu64 "\n", channel.now_ps());
+            leave(channel, node, context);
+            return;
+        }
+        unsigned held = 0; // lines that the hardware held when nothing more went
+        for (unsigned i = 0; i < kMessages;) {
+            if (channel.try_send(node, context, 0, 1, 2 + i % 7, uint64_t{rank} << 32 | i << 8) ==
+                SIM_OK) {
+                i++;
+                channel.charge_ps(channel.area().copy_ps);
+            } else {
+                if (channel.now_ps() < kReceivedFromPs)
+                    held = i;
+                channel.charge_ps(kRetryPs);
+            }
+        }
+        if (held == 0 || channel.now_ps() < kReceivedFromPs)
+            fail("a full ring held nobody back");
+        std::printf("held %u %u\n", rank, held);
+        leave(channel, node, context);
+    });
+}
+
 void expect(int is, int should, const char *what)
 {
     if (is != should)
@@ -624,6 +665,8 @@ int main(int argc, char **argv)
         result = latency();
     else if (which == "all_to_all")
         result = all_to_all(number(2, 4), number(3, 100), number(4, 0));
+    else if (which == "overfull")
+        result = overfull();
     else if (which == "calls")
         result = calls();
     else if (which == "meddling")

@@ -81,9 +81,20 @@ def test_the_layer_and_the_simulators_options_are_passed_on(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = printed(
-        capsys, "--btl", "--clock-mhz", "300", "--seed", "7", "--json", "x", "--", "true"
+        capsys,
+        "--btl",
+        "--clock-mhz",
+        "300",
+        "--seed",
+        "7",
+        "--json",
+        "x",
+        "--model",
+        "fast",
+        "--",
+        "true",
     )
-    assert "--clock-mhz 300 --seed 7 --result x --" in said
+    assert "--clock-mhz 300 --seed 7 --model fast --result x --" in said
     assert "--mca mtl_velo_sleep 0 --mca btl_velo_sleep 0" in said
     assert "--mca orte_allowed_exit_without_sync 1" in said
 

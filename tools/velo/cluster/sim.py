@@ -41,6 +41,14 @@ def register(commands: Any) -> None:
         help="the program is no MPI program: start it once, as it is, over the simulated engine",
     )
     parser.add_argument(
+        "--model",
+        choices=("rtl", "fast"),
+        default="rtl",
+        help="of the hardware: rtl evaluates it to the cycle; fast follows each message as a "
+        "transaction, many times as fast, and refuses what it does not have "
+        "(see docs/reference/simulator.md; default: rtl)",
+    )
+    parser.add_argument(
         "--progress",
         action="store_true",
         help="show virtual time, messages, speed and how much is skipped: every second on a "

@@ -84,6 +84,7 @@ def find_simulator(args: argparse.Namespace) -> Path:
 def options(args: argparse.Namespace) -> list[str]:
     """The options that are passed on to the simulator as they are."""
     words = ["--seed", str(args.seed)]
+    words += ["--model", args.model] if args.model != "rtl" else []
     words += ["--progress"] if args.progress else []
     words += ["--result", args.json] if args.json else []
     return words

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scope.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sim
+{
+
+namespace
+{
+
+enum class Level { kExact, kClose, kRefused };
+
+struct Entry {
+    Part part;
+    Level level;
+    const char *name;
+    const char *note; // of a refused part: what a user can do without it
+};
+
+constexpr const char *kUseRtl = "";
+
+constexpr Entry kScope[] = {
+    {Part::kMessages, Level::kExact, "messages of up to a line, with their payload",
+     "where no two packets want the same thing at once; else as switches and links have it"},
+    {Part::kStores, Level::kExact, "the host port: a word a cycle, and the lines that wait for it",
+     "a line that the network holds back begins within a few cycles of the RTL's"},
+    {Part::kRings, Level::kClose, "receive rings, closed and full ones",
+     "a message that has waited for a full ring comes within a few cycles of the RTL's"},
+    {Part::kSwitches, Level::kClose, "switches: queues, arbitration, credits, patience",
+     "3 % of throughput at saturation, 2 % of mean latency, see sim/tlm"},
+    {Part::kLinks, Level::kClose, "links: frames, words of status, cables",
+     "without the limit of 28 packets under way, which cables of some 80 cycles reach"},
+    {Part::kBringUp, Level::kExact, "the time until links are up",
+     "with cables of up to 44 cycles; with longer ones virtual time begins earlier"},
+    {Part::kRegisters, Level::kExact,
+     "registers that the driver and the library use: rings, queues, their read pointers, pages, "
+     "invalidate",
+     "times of others are not modelled, so they are refused"},
+    {Part::kRemoteMemory, Level::kRefused, "remote memory: the RMA unit, its address translation",
+     "or VELO_MQ_PATH=copy, with which long messages of MPI go without it"},
+    {Part::kSplitLines, Level::kRefused, "lines that a host splits", kUseRtl},
+    {Part::kGroups, Level::kRefused, "multicast and barriers in hardware", kUseRtl},
+    {Part::kCongestion, Level::kRefused, "congestion management", kUseRtl},
+    {Part::kWidths, Level::kRefused, "data paths of 64 and 128 bits", kUseRtl},
+    {Part::kBitErrors, Level::kRefused, "bit errors and retransmission", kUseRtl},
+    {Part::kCards, Level::kRefused, "cards of guests", kUseRtl},
+    {Part::kBoards, Level::kRefused, "boards of DIMMnet-2", kUseRtl},
+    {Part::kRecordings, Level::kRefused, "recordings", kUseRtl},
+    {Part::kWaveforms, Level::kRefused, "waveforms", kUseRtl},
+    {Part::kCustomUnit, Level::kRefused, "the custom unit", kUseRtl},
+};
+
+const Entry &entry(Part part)
+{
+    return *std::find_if(std::begin(kScope), std::end(kScope),
+                         [&](const Entry &one) { return one.part == part; });
+}
+
+const char *level_name(Level level)
+{
+    switch (level) {
+    case Level::kExact:
+        return "to the cycle";
+    case Level::kClose:
+        return "close";
+    default:
+        return "refused";
+    }
+}
+
+} // namespace
+
+std::string why_refused(Part part)
+{
+    const Entry &missing = entry(part);
+    std::string rest = *missing.note ? std::string(", ") + missing.note : "";
+    return std::string("the fast model does not have this: ") + missing.name + "; use --model rtl" +
+           rest;
+}
+
+std::string scope_table()
+{
+    std::string table = "| part of the hardware | fast model | |\n| --- | --- | --- |\n";
+    for (const Entry &one : kScope)
+        table += std::string("| ") + one.name + " | " + level_name(one.level) + " | " + one.note +
+                 (*one.note ? " |\n" : "|\n");
+    return table;
+}
+
+} // namespace sim
