@@ -66,8 +66,8 @@ class Group:
 
 # Libraries of other providers would write a file where a signal ends a process.
 LIBFABRIC = {"HFI_NO_BACKTRACE": "1", "IPATH_NO_BACKTRACE": "1"}
-# Of a launcher, which has statuses of its own, 255 among them; from 129 on a rank has crashed, and 4
-# is that of play.h and mpi.c.
+# Of a launcher, which has statuses of its own, 255 among them. From 129 on a rank has crashed; 4 is
+# that of play.h and mpi.c.
 NOT_WRONG = tuple(status for status in (*range(128), 255) if status != 4)
 NETWORKED = ("messages", "events", "remote", "matched")
 GROUPS = {

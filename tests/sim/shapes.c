@@ -21,10 +21,11 @@
 static int rank, ranks;
 static unsigned char *out, *in;
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "rank %d: %s\n", rank, what);
     MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
 }
 
 static void fill(unsigned char *bytes, int count, int from, int step)
