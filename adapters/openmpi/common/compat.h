@@ -66,18 +66,17 @@ static inline uint32_t velo_ompi_local_peers(void)
                                .cbdata = (handler)->cbdata,                                        \
                            })
 
-/* What a process has announced for a component, if its server knows it by now; to be freed. NULL:
- * nothing. */
-static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
-                                          const opal_process_name_t *process, size_t *len_bytes)
+/* What a process has announced for a component, if its server knows it by now; to be freed. Open
+ * MPI's error. */
+static inline int velo_ompi_receive_now(const mca_base_component_t *component,
+                                        const opal_process_name_t *process, void **found,
+                                        size_t *len_bytes)
 {
-    uint8_t *found = NULL;
     int rc;
-    OPAL_MODEX_RECV_IMMEDIATE(rc, component, process, &found, len_bytes);
-    if (rc == OPAL_SUCCESS)
-        return found;
-    free(found);
-    return NULL;
+    OPAL_MODEX_RECV_IMMEDIATE(rc, component, process, (uint8_t **)found, len_bytes);
+    if (rc == OPAL_SUCCESS && *found == NULL)
+        rc = OPAL_ERR_NOT_FOUND;
+    return rc;
 }
 
 /** Hosts of the job; 1 where the launcher does not say. */
@@ -128,21 +127,22 @@ static inline uint32_t velo_ompi_hosts(void) { return (uint32_t)orte_process_inf
 /* Open MPI's own macros do not look whether they got memory for the question. */
 int velo_ompi_get(const opal_process_name_t *process, const char *key, const char *how,
                   void **value, opal_data_type_t type);
-static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
-                                          const opal_process_name_t *process, size_t *len_bytes)
+static inline int velo_ompi_receive_now(const mca_base_component_t *component,
+                                        const opal_process_name_t *process, void **found,
+                                        size_t *len_bytes)
 {
     opal_byte_object_t *object = NULL;
     char *key = mca_base_component_to_string(component);
     if (key == NULL)
-        return NULL;
+        return OPAL_ERR_OUT_OF_RESOURCE;
     int rc = velo_ompi_get(process, key, OPAL_PMIX_IMMEDIATE, (void **)&object, OPAL_BYTE_OBJECT);
     free(key);
     if (rc != OPAL_SUCCESS || object == NULL)
-        return NULL;
-    void *found = object->bytes;
+        return rc != OPAL_SUCCESS ? rc : OPAL_ERR_NOT_FOUND;
+    *found = object->bytes;
     *len_bytes = object->size;
     free(object);
-    return found;
+    return *found != NULL ? OPAL_SUCCESS : OPAL_ERR_NOT_FOUND;
 }
 static inline uint32_t velo_ompi_family(void) { return (uint32_t)OPAL_PROC_MY_NAME.jobid >> 16; }
 static inline uint32_t velo_ompi_job(void)

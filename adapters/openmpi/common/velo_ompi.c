@@ -10,6 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/constants.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal.h"
@@ -101,6 +105,13 @@ void velo_ompi_complain(const char *what, int status)
     const char *reason = velo_last_error();
     opal_output(0, "velo: cannot %s: %s (%s)", what, *reason != '\0' ? reason : "no details",
                 velo_strerror(status));
+}
+
+void velo_ompi_give_up(struct ompi_communicator_t *comm, const char *why)
+{
+    opal_output(0, "velo: %s; the other ranks of the communicator count on this one", why);
+    (void)ompi_mpi_abort(comm, MPI_ERR_INTERN);
+    exit(EXIT_FAILURE);
 }
 
 int velo_ompi_error(int status)

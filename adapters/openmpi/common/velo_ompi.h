@@ -19,6 +19,8 @@
 #include <velo/rma.h>
 #include <velo/velo.h>
 
+struct ompi_communicator_t;
+
 #define VELO_OMPI_DOMAIN_BYTES ((int)VELO_DOMAIN_NAME_MAX + 1)
 
 /** Empty polls to one yield, where ranks outnumber cores. A yield costs as much as some tens of
@@ -161,6 +163,10 @@ static inline enum velo_ompi_rest velo_ompi_idle_rest(struct velo_ompi_idle *idl
     idle->spins = 0;
     return velo_ompi_idle_rest_now(idle);
 }
+
+/** A rank that cannot do what the others of a communicator take for granted would leave them
+ *  waiting: it ends the job, with the reason. */
+_Noreturn void velo_ompi_give_up(struct ompi_communicator_t *comm, const char *why);
 
 /** Print a failure on this rank's stderr, with the library's own sentence. */
 void velo_ompi_complain(const char *what, int status);

@@ -25,6 +25,8 @@
 #include "ompi/mca/osc/osc.h"
 #include "opal/util/output.h"
 
+#include "common/velo_ompi.h"
+
 #define DYNAMIC_FIRST 1
 #define DYNAMIC_LAST 4
 #define UNEVEN_LAST 5
@@ -54,13 +56,14 @@ static bool is_first_here(ompi_communicator_t *comm)
     return true;
 }
 
-/* 0: they cannot be counted. */
 static int count_hosts(ompi_communicator_t *comm)
 {
     int own = is_first_here(comm), hosts = 0;
     int rc = comm->c_coll->coll_allreduce(&own, &hosts, 1, MPI_INT, MPI_SUM, comm,
                                           comm->c_coll->coll_allreduce_module);
-    return rc == OMPI_SUCCESS ? hosts : 0;
+    if (rc != OMPI_SUCCESS)
+        velo_ompi_give_up(comm, "the hosts of a window cannot be counted");
+    return hosts;
 }
 
 /* Each host has the places of so many ranks. Does osc/rdma look for them where they are? */
@@ -83,7 +86,7 @@ static const char *fault_of(ompi_communicator_t *comm, int flavor)
     if (flavor == MPI_WIN_FLAVOR_DYNAMIC && release >= DYNAMIC_FIRST && release <= DYNAMIC_LAST)
         return "operations on a dynamic window never end";
     int hosts = count_hosts(comm);
-    return hosts > 0 && finds_all(ompi_comm_size(comm), hosts)
+    return finds_all(ompi_comm_size(comm), hosts)
                ? NULL
                : "operations reach wrong memory where ranks do not divide by hosts";
 }

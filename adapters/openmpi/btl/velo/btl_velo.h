@@ -136,9 +136,9 @@ void btl_velo_forget_endpoints(void);
 /** Fails if a connected peer has died. For ranks that wait and have nothing to send. */
 void btl_velo_check_peers(void);
 
-/** Ends the job, once the reason has been printed: the PML and osc/rdma would try again for ever.
- * The lock is not held. */
-void btl_velo_give_up(struct mca_btl_base_endpoint_t *endpoint);
+/** Ends the job for a process that is not reached, once the reason has been printed: the PML and
+ *  osc/rdma would try again for ever. The lock is not held. */
+_Noreturn void btl_velo_give_up(opal_proc_t *proc);
 /** A peer cannot be reached any more: the same, with the reason. */
 void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, int status);
 

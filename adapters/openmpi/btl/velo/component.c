@@ -217,10 +217,10 @@ static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_
     return OPAL_SUCCESS;
 }
 
-void btl_velo_give_up(struct mca_btl_base_endpoint_t *endpoint)
+void btl_velo_give_up(opal_proc_t *proc)
 {
     if (btl_velo.failed != NULL)
-        btl_velo.failed(&btl_velo.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc,
+        btl_velo.failed(&btl_velo.super, MCA_BTL_ERROR_FLAGS_FATAL, proc,
                         (char *)"btl velo lost a rank of this node");
     exit(EXIT_FAILURE); /* The callback does not return; without one nobody can be told. */
 }
@@ -228,7 +228,7 @@ void btl_velo_give_up(struct mca_btl_base_endpoint_t *endpoint)
 void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, int status)
 {
     velo_ompi_complain(what, status);
-    btl_velo_give_up(endpoint);
+    btl_velo_give_up(endpoint->proc);
 }
 
 /* Ask for the lines of a message while the PML looks for its receive. The last one comes first: the

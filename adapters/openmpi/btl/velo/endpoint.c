@@ -40,8 +40,10 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
             (procs[i] == opal_proc_local_get() && !VELO_OMPI_BTL_REACHES_ITSELF))
             continue;
         struct mca_btl_base_endpoint_t *endpoint = OBJ_NEW(mca_btl_base_endpoint_t);
-        if (endpoint == NULL)
-            return OPAL_ERR_OUT_OF_RESOURCE;
+        if (endpoint == NULL) { /* Open MPI would go on without us, and we do not hear the peer. */
+            opal_output(0, "velo: no memory for a rank of this node");
+            btl_velo_give_up(procs[i]);
+        }
         endpoint->proc = procs[i];
         OPAL_THREAD_LOCK(&btl_velo.lock);
         opal_list_append(&btl_velo.endpoints, &endpoint->super);

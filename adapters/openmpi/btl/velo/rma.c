@@ -184,7 +184,7 @@ int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_a
         return OPAL_SUCCESS;
     opal_free_list_return(&btl_velo.ops, &op->super);
     if (rc != OPAL_SUCCESS)
-        btl_velo_give_up(caller->endpoint);
+        btl_velo_give_up(caller->endpoint->proc);
     /* After any error of a put or a get osc/rdma tries again for ever. */
     bool is_tried_again =
         access->op == VELO_RMA_OPERATION_PUT || access->op == VELO_RMA_OPERATION_GET;

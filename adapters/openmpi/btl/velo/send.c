@@ -220,7 +220,7 @@ int btl_velo_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *en
     }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     if (__builtin_expect(rc != OPAL_SUCCESS, 0))
-        btl_velo_give_up(endpoint);
+        btl_velo_give_up(endpoint->proc);
     if (status == VELO_AGAIN)
         return OPAL_SUCCESS;
     if (__builtin_expect(status != VELO_OK, 0))
@@ -280,7 +280,7 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
     if (__builtin_expect(status == VELO_OK, 1))
         return OPAL_SUCCESS;
     if (rc != OPAL_SUCCESS)
-        btl_velo_give_up(endpoint);
+        btl_velo_give_up(endpoint->proc);
     if (status != VELO_AGAIN)
         btl_velo_fail(endpoint, "send to a rank", status);
     /* A message that could not go at once goes through btl_send, which waits for room. */

@@ -113,6 +113,7 @@ typedef struct coll_velo_module {
     uint32_t spins;
     bool crowded;     /**< Ranks outnumber cores: a rank that waits gives its core away. */
     bool has_no_data; /**< Some rank got no memory for them. */
+    int failed;       /**< What this rank's collectives end with: see coll_velo_fail(). */
     size_t data_bank_bytes;
     uint32_t data_turn;
     uint64_t data_sequence[COLL_VELO_DATA_BANKS]; /**< The collective that used it last. */
@@ -134,13 +135,17 @@ VELO_OMPI_COMPONENT extern struct coll_velo_component mca_coll_velo_component;
 
 /* ---- who takes part: peers.c ----------------------------------------------------------------- */
 
-/** Tell the others what this rank is able to do; before they can ask. */
+/** Tell the others what this rank is able to do; before they can ask, and once it is able to. */
 int coll_velo_announce(void);
-/** Can all ranks share memory, and with the same settings? Every rank comes to the same answer. */
+/** Can all ranks share memory, and with the same settings? Every rank comes to the same answer; one
+ *  that cannot look ends the job. */
 bool coll_velo_peers_match(ompi_communicator_t *comm);
 int coll_velo_peers_init(void);
 void coll_velo_peers_close(void);
-/** When a process began, in ticks since the boot; 0: there is none, or it is dead. */
+
+#define COLL_VELO_UNKNOWN UINT64_MAX
+/** When a process began, in ticks since the boot; 0: there is none, or it is dead;
+ *  COLL_VELO_UNKNOWN: the system does not say. */
 uint64_t coll_velo_process_started(int64_t pid);
 
 /* ---- memory: memory.c, setup.c --------------------------------------------------------------- */
@@ -165,6 +170,9 @@ void coll_velo_memory_drop(coll_velo_module_t *module);
 /** Make what a collective with slots of that length needs. False: it is not ours. All ranks come to
  *  the same answer. */
 bool coll_velo_prepare(coll_velo_module_t *module, ompi_communicator_t *comm, size_t len_bytes);
+
+/** This rank could not hear what the ranks have agreed on: each collective ends with this error. */
+void coll_velo_fail(coll_velo_module_t *module, int rc);
 
 /** Are contributions of that many bytes ours to carry? All ranks come to the same answer. */
 static inline bool coll_velo_takes(coll_velo_module_t *module, ompi_communicator_t *comm,
@@ -271,8 +279,8 @@ static inline void coll_velo_end(coll_velo_module_t *module, bool all_came)
     coll_velo_leave(&module->own->done, module->sequence);
 }
 
-/** All ranks tell each other whether something went well. Did it everywhere? */
-bool coll_velo_agree(coll_velo_module_t *module, bool is_well);
+/** All ranks tell each other whether something went well. MPI's error; *is_well: everywhere. */
+int coll_velo_agree(coll_velo_module_t *module, bool *is_well);
 
 /* ---- the data of users: pack.c --------------------------------------------------------------- */
 

@@ -74,10 +74,18 @@ static int component_register(void)
 }
 
 /* Open MPI asks components whether they want to work only after the ranks have exchanged what they
- * announce, so that is done here. */
+ * announce, so that is done here. A rank that has announced itself takes part: the others count on
+ * it. So all that this needs is there first. */
 static int component_open(void)
 {
-    return mca_coll_velo_component.priority < 0 ? OMPI_ERR_NOT_AVAILABLE : coll_velo_announce();
+    if (mca_coll_velo_component.priority < 0)
+        return OMPI_ERR_NOT_AVAILABLE;
+    int rc = coll_velo_peers_init();
+    if (rc == OMPI_SUCCESS)
+        rc = coll_velo_announce();
+    if (rc != OMPI_SUCCESS)
+        coll_velo_peers_close();
+    return rc;
 }
 
 static int component_close(void)
@@ -90,7 +98,7 @@ static int component_init(bool progress_threads, bool mpi_threads)
 {
     (void)progress_threads;
     (void)mpi_threads; /* MPI_THREAD_MULTIPLE is served. */
-    return coll_velo_peers_init();
+    return OMPI_SUCCESS;
 }
 
 /* Nothing that ranks could see differently decides here: which ranks share memory is found out by
@@ -102,7 +110,7 @@ static mca_coll_base_module_t *component_query(ompi_communicator_t *comm, int *p
         return NULL;
     coll_velo_module_t *module = OBJ_NEW(coll_velo_module_t);
     if (module == NULL)
-        return NULL;
+        velo_ompi_give_up(comm, "no memory for the collectives of a communicator");
     *priority = mca_coll_velo_component.priority;
     return &module->super;
 }

@@ -23,11 +23,12 @@ struct wait {
     int64_t looked_ns;
 };
 
-/* Does the process of a rank still live? mpirun ends the job if not, unless it is told not to. */
-static bool rank_lives(const coll_velo_module_t *module, int rank)
+/* Has the process of a rank died? mpirun ends the job then, unless it is told not to. */
+static bool rank_has_died(const coll_velo_module_t *module, int rank)
 {
     const struct coll_velo_area *area = coll_velo_area(module, rank);
-    return area->started != 0 && coll_velo_process_started(area->pid) == area->started;
+    uint64_t started = coll_velo_process_started(area->pid);
+    return started != area->started && started != COLL_VELO_UNKNOWN;
 }
 
 static int look_around(const coll_velo_module_t *module, int rank, struct wait *wait)
@@ -38,7 +39,7 @@ static int look_around(const coll_velo_module_t *module, int rank, struct wait *
     if (now - wait->looked_ns < LOOK_NS)
         return OMPI_SUCCESS;
     wait->looked_ns = now;
-    if (rank_lives(module, rank))
+    if (!rank_has_died(module, rank))
         return OMPI_SUCCESS;
     opal_output(0, "velo: rank %d of a communicator of %d has died in a collective", rank,
                 module->ranks);
@@ -106,6 +107,8 @@ static int await_one_left(const coll_velo_module_t *module, int rank, uint64_t s
 int coll_velo_await_left(coll_velo_module_t *module, uint64_t sequence)
 {
     uint64_t known = UINT64_MAX;
+    if (module->failed != OMPI_SUCCESS)
+        return module->failed;
     for (int i = 0; i < module->ranks; i++) {
         uint64_t left;
         if (i == module->rank)
@@ -138,18 +141,21 @@ int coll_velo_begin_data(coll_velo_module_t *module, size_t len_bytes,
     return last > module->known ? coll_velo_await_left(module, last) : OMPI_SUCCESS;
 }
 
-bool coll_velo_agree(coll_velo_module_t *module, bool is_well)
+int coll_velo_agree(coll_velo_module_t *module, bool *is_well)
 {
     struct coll_velo_round round;
-    if (coll_velo_begin(module, sizeof(uint8_t), &round) != OMPI_SUCCESS)
-        return false;
-    *coll_velo_place(module, &round, module->rank, STAGE_LEADER) = is_well;
+    int rc = coll_velo_begin(module, sizeof(uint8_t), &round);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    *coll_velo_place(module, &round, module->rank, STAGE_LEADER) = *is_well;
     coll_velo_post(module, &round, STAGE_LEADER);
     for (int i = 0; i < module->ranks; i++) {
-        if (i != module->rank && coll_velo_await(module, &round, i, STAGE_LEADER) != OMPI_SUCCESS)
-            return false;
-        is_well &= *coll_velo_place(module, &round, i, STAGE_LEADER) != 0;
+        if (i != module->rank)
+            rc = coll_velo_await(module, &round, i, STAGE_LEADER);
+        if (rc != OMPI_SUCCESS)
+            return rc;
+        *is_well &= *coll_velo_place(module, &round, i, STAGE_LEADER) != 0;
     }
     coll_velo_end(module, true);
-    return is_well;
+    return OMPI_SUCCESS;
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "../../../../lib/base/fd.h"
-#include "common/compat.h"
+#include "common/velo_ompi.h"
 
 /* Changes with the layout of shared memory and with every algorithm. */
 #define PROTOCOL 1u
@@ -46,14 +46,16 @@ enum verdict { UNKNOWN, SAME, OTHER };
 /* Of the ranks of this job; NULL: not looked at yet. */
 static uint8_t *verdicts;
 
-/* The first bytes of a small file as a string; its length, or -1. */
+/* The first bytes of a small file as a string; its length, or -1 and errno. */
 static ssize_t read_text(const char *path, char *text, size_t cap_bytes)
 {
     int fd = fd_above_standard(open(path, O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return -1;
     ssize_t len = read(fd, text, cap_bytes - 1);
+    int error = errno;
     (void)close(fd);
+    errno = error;
     text[len > 0 ? len : 0] = '\0';
     return len;
 }
@@ -80,26 +82,29 @@ int coll_velo_announce(void)
  * wait two seconds for what a rank without the component does not announce, and nobody would be
  * served meanwhile. What a rank of another node has announced need not be there, but equals ours
  * never. */
-static bool has_same_facts(const opal_process_name_t *process)
+static bool has_same_facts(ompi_communicator_t *comm, const opal_process_name_t *process)
 {
     size_t len_bytes = 0;
-    void *found =
-        velo_ompi_receive_now(&mca_coll_velo_component.super.collm_version, process, &len_bytes);
+    void *found = NULL;
+    int rc = velo_ompi_receive_now(&mca_coll_velo_component.super.collm_version, process, &found,
+                                   &len_bytes);
+    if (rc == OPAL_ERR_OUT_OF_RESOURCE)
+        velo_ompi_give_up(comm, "no memory to learn which ranks share memory");
     bool same =
-        found != NULL && len_bytes == sizeof facts && memcmp(found, &facts, sizeof facts) == 0;
+        rc == OPAL_SUCCESS && len_bytes == sizeof facts && memcmp(found, &facts, sizeof facts) == 0;
     free(found);
     return same;
 }
 
 /* Two threads may find out the same at once. */
-static bool name_matches(const opal_process_name_t *process)
+static bool name_matches(ompi_communicator_t *comm, const opal_process_name_t *process)
 {
     /* Jobs that meet later may not find each other's facts in the same way on both sides. */
     if (process->jobid != OPAL_PROC_MY_NAME.jobid || process->vpid >= velo_ompi_ranks())
         return false;
     uint8_t *verdict = &verdicts[process->vpid];
     if (*verdict == UNKNOWN)
-        *verdict = has_same_facts(process) ? SAME : OTHER;
+        *verdict = has_same_facts(comm, process) ? SAME : OTHER;
     return *verdict == SAME;
 }
 
@@ -107,7 +112,7 @@ bool coll_velo_peers_match(ompi_communicator_t *comm)
 {
     for (int i = 0; i < ompi_comm_size(comm); i++) {
         opal_process_name_t process = ompi_group_get_proc_name(comm->c_local_group, i);
-        if (!name_matches(&process))
+        if (!name_matches(comm, &process))
             return false;
     }
     return true;
@@ -129,8 +134,8 @@ uint64_t coll_velo_process_started(int64_t pid)
 {
     char path[32], text[STAT_BYTES];
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (read_text(path, text, sizeof text) <= 0)
-        return 0;
+    if (read_text(path, text, sizeof text) <= 0) /* It dies between open and read: ESRCH. */
+        return errno == ENOENT || errno == ESRCH ? 0 : COLL_VELO_UNKNOWN;
     const char *at = strrchr(text, ')'); /* The name may hold anything. */
     if (at == NULL || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
         return 0;

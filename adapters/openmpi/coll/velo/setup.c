@@ -24,17 +24,26 @@ static bool has_a_core(void)
 }
 
 /* Only then is the memory ours to use: all have mapped it, or nobody uses it. */
-static bool vote_on_memory(coll_velo_module_t *module, ompi_communicator_t *comm, bool has_memory)
+static int vote_on_memory(coll_velo_module_t *module, ompi_communicator_t *comm, bool *has_memory)
 {
     const struct coll_velo_previous *previous = &module->previous;
-    int mine[VOTES] = {has_memory, has_a_core()}, least[VOTES] = {0};
+    int mine[VOTES] = {*has_memory, has_a_core()}, least[VOTES] = {0};
     int rc = previous->allreduce(mine, least, VOTES, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, comm,
                                  previous->allreduce_module);
     module->crowded = least[HAS_A_CORE] == 0;
-    return rc == OMPI_SUCCESS && least[HAS_MEMORY] != 0;
+    *has_memory = least[HAS_MEMORY] != 0;
+    return rc;
 }
 
-static bool make_memory(coll_velo_module_t *module, ompi_communicator_t *comm)
+/* The others must be able to tell whether this process lives. */
+static bool introduce(struct coll_velo_area *own)
+{
+    own->pid = getpid();
+    own->started = coll_velo_process_started(own->pid);
+    return own->started != 0 && own->started != COLL_VELO_UNKNOWN;
+}
+
+static int make_memory(coll_velo_module_t *module, ompi_communicator_t *comm, bool *is_made)
 {
     const struct coll_velo_previous *previous = &module->previous;
     struct coll_velo_invitation invitation = {.fd = -1};
@@ -42,17 +51,25 @@ static bool make_memory(coll_velo_module_t *module, ompi_communicator_t *comm)
         coll_velo_memory_make(module, &invitation);
     int rc = previous->bcast(&invitation, sizeof invitation, &ompi_mpi_byte.dt, 0, comm,
                              previous->bcast_module);
-    bool is_well = rc == OMPI_SUCCESS && invitation.fd >= 0 &&
-                   (module->rank == 0 || coll_velo_memory_join(module, &invitation)) &&
-                   coll_velo_memory_have(module->own, COLL_VELO_PAGE_BYTES);
-    if (is_well) {
-        module->own->pid = getpid();
-        module->own->started = coll_velo_process_started(getpid());
-    }
-    is_well = vote_on_memory(module, comm, is_well);
+    *is_made = rc == OMPI_SUCCESS && invitation.fd >= 0 &&
+               (module->rank == 0 || coll_velo_memory_join(module, &invitation)) &&
+               coll_velo_memory_have(module->own, COLL_VELO_PAGE_BYTES) && introduce(module->own);
+    if (rc == OMPI_SUCCESS)
+        rc = vote_on_memory(module, comm, is_made);
     if (module->rank == 0 && invitation.fd >= 0)
         (void)close((int)invitation.fd);
-    return is_well;
+    return rc;
+}
+
+/* No sequence of theirs is known to have ended, so coll_velo_begin() looks, and finds this. */
+void coll_velo_fail(coll_velo_module_t *module, int rc)
+{
+    module->failed = rc;
+    module->sequence = UINT64_MAX / 2 >> COLL_VELO_LEN_BITS;
+    module->known = 0;
+    module->bytes_max = mca_coll_velo_component.bytes_max;
+    module->blocks_max = coll_velo_blocks_max(module->ranks);
+    module->state = COLL_VELO_READY;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -77,20 +94,30 @@ static void use_memory(coll_velo_module_t *module)
 
 static void set_up(coll_velo_module_t *module, ompi_communicator_t *comm)
 {
+    bool is_made = false;
+    int rc = OMPI_SUCCESS;
     module->state = COLL_VELO_MAKING;
-    if (coll_velo_peers_match(comm) && make_memory(module, comm)) {
+    if (coll_velo_peers_match(comm))
+        rc = make_memory(module, comm, &is_made);
+    if (rc == OMPI_SUCCESS && is_made) {
         use_memory(module);
-    } else {
-        coll_velo_memory_drop(module);
-        module->state = COLL_VELO_OFF;
+        return;
     }
+    coll_velo_memory_drop(module);
+    module->state = COLL_VELO_OFF;
+    if (rc != OMPI_SUCCESS)
+        coll_velo_fail(module, rc);
 }
 
 static void set_up_data(coll_velo_module_t *module)
 {
     uint8_t *data = (uint8_t *)module->own + COLL_VELO_PAGE_BYTES;
     size_t len_bytes = module->area_bytes - COLL_VELO_PAGE_BYTES;
-    if (coll_velo_agree(module, coll_velo_memory_have(data, len_bytes))) {
+    bool is_there = coll_velo_memory_have(data, len_bytes);
+    int rc = coll_velo_agree(module, &is_there);
+    if (rc != OMPI_SUCCESS) {
+        coll_velo_fail(module, rc);
+    } else if (is_there) {
         module->bytes_max = mca_coll_velo_component.bytes_max;
         module->blocks_max = coll_velo_blocks_max(module->ranks);
     } else {
