@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# The `velo` command without its environment: `velo run` needs only the standard library.
+set(velo_command ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/tools
+                 PYTHONDONTWRITEBYTECODE=1 VELO_LIBEXEC=${PROJECT_BINARY_DIR}/libexec/velo
+                 ${Python3_EXECUTABLE} -m velo)
+set(velo_run ${velo_command} run)
+
 # The sources of tests/mpi that run on each engine.
 set(velo_mpi_test_sources atomics.c crowd.c datatypes.c matching.c onesided.c threads.c)
 
