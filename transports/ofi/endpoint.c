@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "ofi.h"
 
@@ -25,14 +26,14 @@ static void post_packet(struct endpoint *endpoint, struct packet *packet)
     endpoint->unposted = packet;
 }
 
+/* Where the fabric does not take one it takes none of the others, either. */
 static void post_again(struct endpoint *endpoint)
 {
-    struct packet *packet = endpoint->unposted;
-    endpoint->unposted = NULL;
-    while (packet) {
-        struct packet *next = packet->next;
-        post_packet(endpoint, packet);
-        packet = next;
+    while (endpoint->unposted) {
+        struct packet *next = endpoint->unposted->next;
+        if (!fabric_receive(&endpoint->fabric, endpoint->unposted))
+            return;
+        endpoint->unposted = next;
     }
 }
 
@@ -99,12 +100,13 @@ static bool take_looped(struct endpoint *endpoint)
  * completes, and nothing may be under way. */
 static void set_timer(struct endpoint *endpoint)
 {
-    bool is_alone = endpoint->over_len == 0;
+    bool is_owing = endpoint->base.is_owing || endpoint->unposted;
+    bool is_alone = endpoint->over_len == 0 && !endpoint->unposted;
     for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
         is_alone = !endpoint->conns[i] && endpoint->former_conns[i].ticks == 0;
-    int64_t period_ns = is_alone                  ? 0
-                        : endpoint->base.is_owing ? OWING_NS
-                                                  : endpoint->settings.patience.tick_ns;
+    int64_t period_ns = is_alone || endpoint->is_broken ? 0
+                        : is_owing                      ? OWING_NS
+                                                        : endpoint->settings.patience.tick_ns;
     timer_set(&endpoint->base.timer, period_ns);
 }
 
@@ -154,10 +156,28 @@ static bool is_room_untold(const struct endpoint *endpoint)
     return i < endpoint->conns_len;
 }
 
+/* The fabric has failed for good: what it says of packets is not known any more. Peers that it
+ * still reaches are told. */
+static void end_conns(struct endpoint *endpoint)
+{
+    endpoint->is_broken = true;
+    (void)epoll_ctl(endpoint->base.epoll, EPOLL_CTL_DEL, endpoint->fabric.cq_fd, NULL);
+    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+        struct conn *conn = endpoint->conns[i];
+        if (!conn || conn->is_self)
+            continue;
+        if (conn->state == CONN_OPEN)
+            packet_leave(conn);
+        conn_end(conn, VELO_ERR_SYSTEM);
+    }
+}
+
 static bool ofi_progress(void *self)
 {
     struct endpoint *endpoint = self;
     bool any = take_outcomes(endpoint);
+    if (endpoint->fabric.error && !endpoint->is_broken)
+        end_conns(endpoint);
     any |= endpoint->looped && take_looped(endpoint);
     endpoint->base.now_ns = timer_now_ns();
     if (timer_has_ticked(&endpoint->base.timer, endpoint->base.now_ns,
@@ -165,7 +185,7 @@ static bool ofi_progress(void *self)
         silence_tick(endpoint);
     push_owed(endpoint);
     push_fetches(endpoint);
-    if (endpoint->unposted)
+    if (endpoint->unposted && !endpoint->is_broken)
         post_again(endpoint);
     packets_flush(endpoint, false);
     tell_room(endpoint);
@@ -182,7 +202,8 @@ static bool ofi_arm(void *self)
     packets_flush(endpoint, true);
     timer_read(&endpoint->base.timer);
     set_timer(endpoint);
-    return !endpoint->looped && !is_room_untold(endpoint) && fabric_may_wait(&endpoint->fabric);
+    return !endpoint->looped && !is_room_untold(endpoint) &&
+           (endpoint->is_broken || fabric_may_wait(&endpoint->fabric));
 }
 
 /* ---- circuits ----------------------------------------------------------------------------------- */
@@ -304,7 +325,8 @@ static void ofi_close(void *self)
 {
     struct endpoint *endpoint = self;
     port_remove(&endpoint->base.port);
-    if (endpoint->fabric.cq)
+    /* Else there is nobody to tell, and the fabric may be half open. */
+    if (endpoint->conns_len > 0)
         endpoint_leave(&endpoint->base, &velo_transport, have_left);
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
         if (endpoint->conns[i])

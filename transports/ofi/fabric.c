@@ -309,9 +309,13 @@ int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX])
 {
     struct fi_cq_msg_entry entries[OUTCOMES_MAX];
     fi_addr_t from[OUTCOMES_MAX];
+    if (fabric->error)
+        return 0;
     ssize_t got = fi_cq_readfrom(fabric->cq, entries, OUTCOMES_MAX, from);
     if (got == -FI_EAVAIL)
         return poll_failed(fabric, outcomes);
+    if (got < 0 && got != -FI_EAGAIN && got != -FI_EINTR)
+        fabric->error = (int)got;
     for (ssize_t i = 0; i < got; i++)
         outcomes[i] = (struct outcome){
             .packet = entries[i].op_context, .len_bytes = entries[i].len, .from = from[i]};
@@ -321,5 +325,8 @@ int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX])
 bool fabric_may_wait(struct fabric *fabric)
 {
     struct fid *fid = &fabric->cq->fid;
-    return fi_trywait(fabric->fabric, &fid, 1) == FI_SUCCESS;
+    int error = fi_trywait(fabric->fabric, &fid, 1);
+    if (error && error != -FI_EAGAIN)
+        fabric->error = error;
+    return error == 0;
 }

@@ -20,6 +20,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -161,6 +162,10 @@ int greeting_call(struct conn *conn)
         conn->peer_index = conn->index;
         return conn_open(conn);
     }
+    if (endpoint->fabric.error)
+        return endpoint->base.calls->fail(
+            VELO_ERR_SYSTEM, "libfabric's completion queue has failed: %s; close the port",
+            fi_strerror(-endpoint->fabric.error));
     int status = names_resolve(endpoint, conn->circuits.peer, &conn->address, &conn->generation);
     if (status)
         return status;

@@ -158,6 +158,7 @@ struct fabric {
     struct fid_cq *cq;
     struct fid_ep *ep;
     int cq_fd;
+    int error;             /* Of the completion queue: nothing comes any more. */
     uint32_t inject_bytes; /* Packets of up to this length leave without an outcome. */
     bool is_local_mr;      /* Buffers have to be registered. */
     bool can_fetch;
@@ -180,6 +181,7 @@ struct endpoint {
     uint32_t rejections, rejected; /* Connections for that; begun since the last tick. */
     struct conn *over;             /* CONN_OVER, linked by next_listed. */
     struct conn *filled;           /* With a packet being filled, or credits that wait. */
+    bool is_broken;                /* The fabric's error has been dealt with. */
     uint64_t refused;              /* Since the last look. */
 };
 
@@ -215,7 +217,7 @@ struct outcome {
     bool is_failed;
 };
 int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX]);
-/** May the descriptor be waited for? */
+/** May the descriptor be waited for? Not if there is an error by now. */
 bool fabric_may_wait(struct fabric *fabric);
 
 /* ---- names.c: addresses ---- */
