@@ -7,6 +7,8 @@
 
 #include "opal/util/output.h"
 
+#include <stdlib.h>
+
 static void endpoint_construct(struct mca_btl_base_endpoint_t *endpoint)
 {
     endpoint->proc = NULL;
@@ -26,6 +28,31 @@ static void endpoint_destruct(struct mca_btl_base_endpoint_t *endpoint)
 OBJ_CLASS_INSTANCE(mca_btl_base_endpoint_t, opal_list_item_t, endpoint_construct,
                    endpoint_destruct);
 
+/* Open MPI would go on without us, and we would not hear the other rank. */
+static _Noreturn void give_up_without_memory(opal_proc_t *proc)
+{
+    opal_output(0, "velo: no memory for a rank of this node");
+    btl_velo_give_up(proc);
+}
+
+/* A rank without velo, or without memory for its port, has announced nothing. Who counted on it
+ * here would choose other ways than it does, and wait for it: osc/rdma, where that one has none. Of
+ * ranks that are not of this job and node it may not be known yet. */
+static bool has_port(opal_proc_t *proc)
+{
+    void *address = NULL;
+    size_t len_bytes = 0;
+    if (proc == opal_proc_local_get() || !OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags) ||
+        proc->proc_name.jobid != OPAL_PROC_MY_NAME.jobid)
+        return true;
+    int rc = velo_ompi_receive_now(&mca_btl_velo_component.super.btl_version, &proc->proc_name,
+                                   &address, &len_bytes);
+    free(address);
+    if (rc == OPAL_ERR_OUT_OF_RESOURCE)
+        give_up_without_memory(proc);
+    return rc == OPAL_SUCCESS;
+}
+
 int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
                        struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable)
 {
@@ -37,13 +64,12 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
         endpoints[i] = NULL;
         /* Our own messages are for btl self, here or by its exclusivity. */
         if (!velo_ompi_reaches(&btl_velo.port, procs[i]->proc_flags) ||
-            (procs[i] == opal_proc_local_get() && !VELO_OMPI_BTL_REACHES_ITSELF))
+            (procs[i] == opal_proc_local_get() && !VELO_OMPI_BTL_REACHES_ITSELF) ||
+            !has_port(procs[i]))
             continue;
         struct mca_btl_base_endpoint_t *endpoint = OBJ_NEW(mca_btl_base_endpoint_t);
-        if (endpoint == NULL) { /* Open MPI would go on without us, and we do not hear the peer. */
-            opal_output(0, "velo: no memory for a rank of this node");
-            btl_velo_give_up(procs[i]);
-        }
+        if (endpoint == NULL)
+            give_up_without_memory(procs[i]);
         endpoint->proc = procs[i];
         OPAL_THREAD_LOCK(&btl_velo.lock);
         opal_list_append(&btl_velo.endpoints, &endpoint->super);
