@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ranks that use velo's components for Open MPI once: messages of each length, of gaps, into
- * remote memory, collectives. A rank whose call of the system fails goes on, or the job ends.
+ * Two ranks that use velo's components for Open MPI once. Scene windows: messages of each length,
+ * of gaps, into remote memory, a few collectives. Scene collectives: each that shared memory has. A
+ * rank whose call of the system fails goes on, or the job ends.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -89,20 +90,90 @@ static void collect(void)
     expect(memcmp(got, data, LONG_BYTES) == 0, "the bytes of a broadcast");
 }
 
-int main(int argc, char **argv)
+static void add(void *from, void *to, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < 2 * *count; i += 2)
+        ((int *)to)[i] += ((int *)from)[i];
+}
+
+/* Numbers of gaps, which are unpacked before they are added. */
+static void collect_gaps(MPI_Comm comm)
+{
+    enum { COUNT = 100 };
+    int mine[2 * COUNT], sums[2 * COUNT] = {0};
+    MPI_Datatype type;
+    MPI_Op sum;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(add, 1, &sum);
+    for (int i = 0; i < 2 * COUNT; i++)
+        mine[i] = (rank + 1) * i;
+    for (int root = 0; root < 2; root++) {
+        MPI_Reduce(mine, sums, COUNT, type, sum, root, comm);
+        for (int i = 0; i < 2 * COUNT; i += 2)
+            expect(rank != root || sums[i] == 3 * i, "the numbers of a reduction");
+    }
+    MPI_Bcast(mine, COUNT, type, 0, comm);
+    for (int i = 0; i < 2 * COUNT; i += 2)
+        expect(mine[i] == i, "the numbers of a broadcast");
+    MPI_Op_free(&sum);
+    MPI_Type_free(&type);
+}
+
+/* Blocks that fit into a line, into a bank, and into two. */
+static void collect_blocks(MPI_Comm comm)
+{
+    static const int lens[] = {8, 1000, 4096};
+    for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+        size_t len = (size_t)lens[i];
+        MPI_Allgather(data + rank * lens[i], lens[i], MPI_BYTE, got, lens[i], MPI_BYTE, comm);
+        expect(memcmp(got, data, 2 * len) == 0, "the bytes of an allgather");
+        MPI_Alltoall(data, lens[i], MPI_BYTE, got, lens[i], MPI_BYTE, comm);
+        expect(memcmp(got, data + (size_t)rank * len, len) == 0 &&
+                   memcmp(got + len, data + (size_t)rank * len, len) == 0,
+               "the bytes of an alltoall");
+    }
+}
+
+static void collect_over(MPI_Comm comm)
+{
+    collect_blocks(comm);
+    collect_gaps(comm);
+}
+
+/* A communicator more has memory of its own. */
+static void collect_all(void)
+{
+    MPI_Comm other;
+    collect_over(MPI_COMM_WORLD);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    collect_over(other);
+    MPI_Comm_free(&other);
+}
+
+static void send_all(void)
 {
     static const int lens[] = {0, 8, 3000, 50000, LONG_BYTES};
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (unsigned char)(i * 7 + i / 256);
     for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
         exchange(lens[i], (int)i);
         exchange_unexpected(lens[i], (int)i);
     }
     exchange_gaps();
-    if (argc > 1 && strcmp(argv[1], "windows") == 0)
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 7 + i / 256);
+    if (argc > 1 && strcmp(argv[1], "windows") == 0) {
+        send_all();
         put_and_get();
+    } else {
+        collect_all();
+    }
     collect();
     MPI_Finalize();
     return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls that transport ofi makes of libfabric: most are functions of the object that they are
- * given, so each object gets a table of its own. What libfabric calls itself is left alone.
+ * given, so each object gets a table of its own. What libfabric calls itself is left alone, and
+ * fi_ep_bind(), which fails only where the endpoint lacks what it is given.
  */
 #include <stdint.h>
 #include <string.h>
@@ -69,8 +70,6 @@ MEMBER(int, fi_control_cq, cq_fid, control, (struct fid * fid, int command, void
        (fid, command, arg), -FI_ENOSYS)
 MEMBER(int, fi_enable, ep_fid, control, (struct fid * fid, int command, void *arg),
        (fid, command, arg), -FI_ENOMEM)
-MEMBER(int, fi_ep_bind, ep_fid, bind, (struct fid * fid, struct fid *to, uint64_t flags),
-       (fid, to, flags), -FI_EINVAL)
 MEMBER(int, fi_getname, cm, getname, (fid_t fid, void *name, size_t *len), (fid, name, len),
        -FI_EOPBADSTATE)
 MEMBER(int, fi_av_insert, av, insert,
@@ -86,7 +85,7 @@ MEMBER(int, fi_mr_reg, mr, reg,
         uint64_t key, uint64_t flags, struct fid_mr **mr, void *context),
        (domain, base, len, access, offset, key, flags, mr, context), -FI_ENOMEM)
 MEMBER(int, fi_trywait, fabric, trywait, (struct fid_fabric * fabric, struct fid **fids, int count),
-       (fabric, fids, count), -FI_EAGAIN)
+       (fabric, fids, count), -FI_EINVAL)
 
 CALL(fi_av_open)
 static int av_open_own(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
@@ -126,7 +125,6 @@ static int endpoint_own(struct fid_domain *domain, struct fi_info *info, struct 
     if (error)
         return error;
     ep_fid_keep((*ep)->fid.ops);
-    ep_fid_own.bind = fi_ep_bind_own;
     ep_fid_own.control = fi_enable_own;
     (*ep)->fid.ops = &ep_fid_own;
     cm_keep((*ep)->cm);
