@@ -291,7 +291,8 @@ VELO_API void velo_bcast_interrupt(struct velo_bcast *bcast);
  * @retval VELO_ERR_PEER_CLOSED Its writer has closed it.
  * @retval VELO_ERR_PEER_DEAD   Its writer has died.
  * @retval VELO_ERR_FULL        The ring has readers_max readers.
- * @retval VELO_ERR_ACCESS      The ring belongs to another user, and not to a group of both.
+ * @retval VELO_ERR_ACCESS      The ring belongs to another user, and not to a group of both, or
+ *                              somebody has removed the file that tells whether its writer lives.
  * @retval VELO_ERR_VERSION     The writer has another layout of segments.
  * @retval VELO_ERR_CORRUPT     The segment makes no sense.
  * @retval VELO_ERR_NO_MEMORY   Out of memory or mappings.

@@ -300,7 +300,8 @@ struct velo_dimmnet_identity {
  * @retval VELO_ERR_IN_USE      A live process has this context open.
  * @retval VELO_ERR_FULL        VELO_DIMMNET_WID_ANY found no free process.
  * @retval VELO_ERR_ACCESS      The board belongs to another user, or the process is of another
- * process group than asked for.
+ * process group than asked for, or somebody has removed the file that tells whether the board's
+ * process lives.
  * @retval VELO_ERR_VERSION     The board was made by another version of velo.
  * @retval VELO_ERR_CORRUPT     The board's segment makes no sense.
  * @retval VELO_ERR_NO_MEMORY   Out of memory or mappings.
@@ -365,7 +366,8 @@ VELO_API int velo_dimmnet_lookup(const struct velo_dimmnet *context, unsigned pi
  * @retval VELO_ERR_NO_PEER     The table has no entry for the PID, or no such board was made.
  * @retval VELO_ERR_PEER_CLOSED The board has been taken away.
  * @retval VELO_ERR_PEER_DEAD   The process that made the board has ended.
- * @retval VELO_ERR_ACCESS      The board belongs to another user.
+ * @retval VELO_ERR_ACCESS      The board belongs to another user, or somebody has removed the file
+ *                              that tells whether its process lives.
  * @retval VELO_ERR_VERSION     The board was made by another version of velo.
  * @retval VELO_ERR_CORRUPT     The board's segment makes no sense.
  * @retval VELO_ERR_NO_MEMORY   Out of memory or mappings.

@@ -434,6 +434,7 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counter
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_FULL        The peer's connection table is full.
  * @retval VELO_ERR_ACCESS      The peer's segment belongs to another user and is not opened to us,
+ *                              or somebody has removed the file that tells whether the peer lives,
  *                              or the peer has another secret (transport ofi).
  * @retval VELO_ERR_NO_SPACE    The shared-memory file system has no room for the ring.
  * @retval VELO_ERR_NO_MEMORY   Out of memory or mappings.

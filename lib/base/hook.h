@@ -10,7 +10,6 @@
 #define VELO_BASE_HOOK_H
 
 enum velo_hook_point {
-    HOOK_CONNECT_LOCKED,
     HOOK_CONNECT_CLAIMED,
     HOOK_CONNECT_ALLOCATED,
     HOOK_CONNECT_READY,
@@ -28,7 +27,6 @@ enum velo_hook_point {
     HOOK_WAIT_DONE,
     HOOK_DISCONNECT_ENTRY,
     HOOK_DISCONNECT_RING,
-    HOOK_DISCONNECT_UNLOCKED,
     HOOK_RMA_ENTERED,
     HOOK_RMA_MOVED,
     HOOK_LAST_LOOK,
@@ -39,7 +37,7 @@ enum velo_hook_point {
     HOOK_BCAST_TAIL,
     HOOK_BCAST_TAKEN,
     HOOK_BCAST_STUCK,
-    HOOK_BCAST_LOCKED, /* and a reader. */
+    HOOK_BCAST_LIVES, /* and a reader. */
     HOOK_BCAST_CLAIMED,
     HOOK_BCAST_READY,
     HOOK_BCAST_PLACED,

@@ -4,8 +4,8 @@
  * @brief One to many: the ring in shared memory, its writer and its readers.
  *
  * The ring is the tail of a segment (see lib/shm/layout.h) that has no port. The segment's
- * connection table has the readers: an entry each, with the lock that tells whether its process
- * lives. Its rings of connections take no memory and are not used.
+ * connection table has the readers: an entry each, which names the life that tells whether its
+ * process goes on. Its rings of connections take no memory and are not used.
  *
  *     control | slots, a line each | data of long messages
  *

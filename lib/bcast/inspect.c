@@ -17,7 +17,7 @@ static void count_readers(struct velo_ring_view *view, const struct segment *seg
 {
     for (uint32_t i = 0; i < segment->shape.conns_max && i < VELO_BCAST_READERS_MAX; i++) {
         uint64_t entry = order_read_entry(&segment->entries[i]);
-        if (entry_state(entry) != ENTRY_READY || !seg_sender_alive(segment, i))
+        if (entry_state(entry) != ENTRY_READY || !life_goes_on(segment, entry_generation(entry)))
             continue;
         uint64_t consumed = control->places[i].consumed;
         uint64_t behind = consumed < control->tail ? control->tail - consumed : 0;

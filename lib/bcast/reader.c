@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "../base/cancel.h"
 #include "../base/copy.h"
@@ -39,51 +38,40 @@ hot_inline void tell_writer(const struct velo_bcast_reader *reader)
 
 /* ---- join and leave -------------------------------------------------------------------------- */
 
-/* Claim an entry that is free, or whose process has died. VELO_AGAIN: there is none. The lock is
- * taken first, so that a claimed entry without a lock is a dead one. The lock excludes other
- * processes; seg_acquire() excludes other threads of this process. */
-static int claim_entry(struct velo_bcast_reader *reader, uint32_t generation)
+/* Claim an entry that is free, or whose reader has died. */
+static bool claim_entry(struct velo_bcast_reader *reader, uint64_t mine)
 {
     const struct segment *segment = reader->map.segment;
-    const uint64_t mine = entry_pack(ENTRY_CLAIMED, 0, generation);
-    int status = VELO_AGAIN;
-    seg_acquire();
-    for (uint32_t i = 0; i < segment->shape.conns_max && status == VELO_AGAIN; i++) {
-        uint64_t *entry = &segment->entries[i];
-        status = seg_lock_dead_entry(segment, i);
-        if (status)
-            continue;
-        VELO_HOOK(HOOK_BCAST_LOCKED);
-        /* Only the writer may change it now, once: it frees the entry of a dead reader. */
-        bool claimed = false;
-        for (int tries = 0; tries < 2 && !claimed; tries++)
-            claimed = order_claim_entry(entry, order_read_entry(entry), mine);
-        if (claimed) {
+    for (uint32_t i = 0; i < segment->shape.conns_max; i++) {
+        uint64_t *at = &segment->entries[i];
+        /* The writer frees the entry of a dead reader: then it is looked at once more. */
+        for (int tries = 0; tries < 2; tries++) {
+            uint64_t entry = order_read_entry(at);
+            bool is_free =
+                entry_state(entry) == ENTRY_FREE || !life_goes_on(segment, entry_generation(entry));
             reader->index = i;
-        } else {
-            seg_unlock_entry(segment, i);
-            status = VELO_AGAIN;
+            if (is_free && order_claim_entry(at, entry, mine))
+                return true;
         }
     }
-    seg_release();
-    VELO_HOOK(HOOK_BCAST_CLAIMED);
-    return status;
+    return false;
 }
 
 static int take_place(struct velo_bcast_reader *reader)
 {
     struct bcast_map *map = &reader->map;
     uint32_t generation = 0;
-    while (generation == 0)
-        if (getrandom(&generation, sizeof generation, 0) != sizeof generation)
-            return velo_fail(VELO_ERR_SYSTEM, "no random number for a reader");
-    int status = claim_entry(reader, generation);
-    if (status == VELO_AGAIN)
+    int status = life_begin(map->segment, &generation);
+    if (status)
+        return status;
+    VELO_HOOK(HOOK_BCAST_LIVES);
+    if (!claim_entry(reader, entry_pack(ENTRY_CLAIMED, 0, generation))) {
+        life_end(map->segment, generation);
         return velo_fail(VELO_ERR_FULL,
                          "all %u places of the ring are taken; open it with a larger readers_max",
                          map->segment->shape.conns_max);
-    if (status)
-        return status;
+    }
+    VELO_HOOK(HOOK_BCAST_CLAIMED);
     if (!wait_join_barrier()) {
         map->fenced = true;
         order_set_flag(&map->control->fenced, 1);
@@ -112,6 +100,7 @@ static int join_ring(struct velo_bcast_reader *reader, const struct seg_domain *
         return status;
     map->fenced = map->segment->header->flags & SEG_NEEDS_FENCE;
     status = bcast_map_open(map);
+    seg_file_drop(map->segment);
     if (status == VELO_OK)
         status = take_place(reader);
     if (status) {
@@ -171,16 +160,14 @@ int velo_bcast_leave(struct velo_bcast_reader *reader)
     if (!reader || !fork_is_ours(reader->process))
         return VELO_OK;
     GUARD_UNUSED(reader, "reader");
-    struct segment *segment = reader->map.segment;
-    seg_acquire();
+    const struct segment *segment = reader->map.segment;
     /* The count changes, so that a writer does not fall asleep on it any more. */
     order_publish_read(&reader->place->consumed, order_read_tail(&reader->map.control->tail));
     VELO_HOOK(HOOK_BCAST_LEAVING);
     order_publish_entry(&segment->entries[reader->index], entry_pack(ENTRY_FREE, 0, 0));
     VELO_HOOK(HOOK_BCAST_FREED);
     tell_writer(reader);
-    seg_unlock_entry(segment, reader->index);
-    seg_release();
+    life_end(segment, entry_generation(reader->entry));
     bcast_unmap(&reader->map);
     free(reader);
     return VELO_OK;

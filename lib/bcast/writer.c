@@ -45,9 +45,8 @@ hot_inline bool has_room(const struct velo_bcast *bcast, uint64_t end)
 /* Its count is one that no correct reader has: do not wait for it any more. */
 static cold_path void refuse_reader(const struct velo_bcast *bcast, uint32_t index, uint64_t entry)
 {
-    (void)order_claim_entry(
-        &bcast->map.segment->entries[index], entry,
-        entry_pack(ENTRY_REFUSED, entry_source(entry), entry_generation(entry)));
+    (void)order_claim_entry(&bcast->map.segment->entries[index], entry,
+                            entry_in_state(entry, ENTRY_REFUSED));
 }
 
 /* Learn from the readers' counts how much room there is. */
@@ -84,7 +83,7 @@ static cold_path void refresh_room(struct velo_bcast *bcast)
 static bool drop_if_dead(const struct velo_bcast *bcast, uint32_t index, uint64_t entry)
 {
     const struct segment *segment = bcast->map.segment;
-    return !seg_sender_alive(segment, index) &&
+    return !life_goes_on(segment, entry_generation(entry)) &&
            order_claim_entry(&segment->entries[index], entry, entry_pack(ENTRY_FREE, 0, 0));
 }
 

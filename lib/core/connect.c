@@ -17,15 +17,18 @@
 /* A fenced connection reads this as its doorbell word: it takes the slow way each time. */
 static const uint32_t always_ring = BELL_RING;
 
+static uint64_t claim_of(const struct velo_conn *conn)
+{
+    return entry_pack(ENTRY_CLAIMED, conn->port->id, conn->port->segment->generation);
+}
+
 /* Claim an entry. If none is free, first have the receiver look for dead senders: a later try finds
  * their entries. */
 static int claim_or_wait(struct velo_conn *conn, int64_t table_ns)
 {
     const struct segment *segment = conn->segment;
     int64_t end_ns = wait_now_ns() + table_ns;
-    int status;
-    while ((status = entry_claim(segment, conn->port->id, conn->port->segment->generation,
-                                 &conn->index)) == VELO_AGAIN) {
+    while (!entry_claim(segment, claim_of(conn), &conn->index)) {
         order_set_flag(&conn->header->reap_request, 1);
         order_ring_summary(&conn->header->summary, 1);
         seg_wake_owner(segment);
@@ -38,7 +41,7 @@ static int claim_or_wait(struct velo_conn *conn, int64_t table_ns)
         if (wait_nap(CONNECT_NAP_NS))
             return VELO_ERR_INTERRUPTED;
     }
-    return status;
+    return VELO_OK;
 }
 
 /* The sender fills a ring of its own, which the network takes to the receiver's. */
@@ -79,7 +82,7 @@ static int set_up_ring(struct velo_conn *conn)
     if (status)
         return status;
 
-    entry_open(segment, conn->index, conn->port->id, conn->port->segment->generation);
+    entry_open(segment, conn->index, claim_of(conn));
     return VELO_OK;
 }
 
@@ -90,6 +93,7 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t end_ns,
         int status = seg_open(&port->domain, peer, segment);
         if (status == VELO_OK && port->net->carries_all &&
             !port->net->takes_messages((*segment)->header)) {
+            seg_file_drop(*segment);
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
         }
@@ -105,7 +109,9 @@ static int connect_segment(struct velo_conn *conn, int64_t table_ns)
 {
     conn->header = conn->segment->header;
     conn->fenced = conn->port->fenced || (conn->header->flags & SEG_NEEDS_FENCE);
-    int status = claim_or_wait(conn, table_ns);
+    int status = life_show(conn->segment, conn->port->segment);
+    if (status == VELO_OK)
+        status = claim_or_wait(conn, table_ns);
     if (status)
         return status;
     status = set_up_ring(conn);
@@ -123,6 +129,7 @@ static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeou
     if (status)
         return status;
     status = connect_segment(conn, table_ns);
+    seg_file_drop(conn->segment);
     if (status)
         seg_put(conn->segment);
     return status;

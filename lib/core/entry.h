@@ -4,8 +4,9 @@
  * @brief A sender's place in a receiver's segment: its word in the connection table, its ring, its
  * doorbell.
  *
- * The process that sends claims the entry. If the sender is on another node, the receiver's process
- * does so for it (net/link_in.c). The lock of a claimed entry is held (segment.h).
+ * The process that sends claims the entry; the sender's generation in it is that of a life which
+ * goes on (shm/lives.h). If the sender is on another node, the receiver's process claims the entry
+ * for it (net/link_in.c), and the entry is marked by ENTRY_CARRIED.
  */
 #ifndef VELO_CORE_ENTRY_H
 #define VELO_CORE_ENTRY_H
@@ -14,19 +15,17 @@
 #include "../base/order.h"
 #include "../shm/segment.h"
 
-/** Claim a free entry for a sender, one generation of a port. VELO_AGAIN: all are taken.
- * VELO_ERR_SYSTEM: the system locks none. */
-int entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
-                uint32_t *index);
+/** Claim a free entry for a sender, one generation of a port: `claim` is an entry. False: all are
+ * taken. */
+bool entry_claim(const struct segment *segment, uint64_t claim, uint32_t *index);
 /** Give memory to the ring of a claimed entry, and make it ready for its first message. See
  *  tx_order of seg_ring for the order. `transport` is shown to people: the transport that fills the
  *  ring; "": the sender itself does. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
 int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order,
                  const char *transport);
-/** From here on the receiver reads the ring. */
-void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
-                uint32_t generation);
-/** Leave a claimed entry to the receiver, in a state that says why, and drop its lock. */
+/** From here on the receiver reads the ring of a claim. */
+void entry_open(const struct segment *segment, uint32_t index, uint64_t claim);
+/** Leave a claimed entry to the receiver, in a state that says why. */
 void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state);
 
 /** Ring the doorbell: the receiver looks at the entry and its ring. */

@@ -240,8 +240,7 @@ static cold_path int refuse_ring(struct velo_conn *conn)
     uint64_t *entry = &conn->segment->entries[conn->index];
     uint64_t now = order_read_entry(entry);
     if (entry_state(now) == ENTRY_READY)
-        (void)order_claim_entry(
-            entry, now, entry_pack(ENTRY_REFUSED, entry_source(now), entry_generation(now)));
+        (void)order_claim_entry(entry, now, entry_in_state(now, ENTRY_REFUSED));
     entry_ring_and_wake(conn->segment, conn->index);
     conn->gone = VELO_ERR_CORRUPT;
     conn->tx.limit = 0;

@@ -236,8 +236,7 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
     rx->departure = VELO_ERR_CORRUPT;
     (void)tell_departure(port, rx);
     if (entry_state(now) == ENTRY_READY && !rx->ending &&
-        order_claim_entry(entry, now,
-                          entry_pack(ENTRY_REFUSED, rx->from.id, entry_generation(now))))
+        order_claim_entry(entry, now, entry_in_state(now, ENTRY_REFUSED)))
         wait_wake((const uint32_t *)&rx->shared->consumed);
     else if (entry_state(now) != ENTRY_REFUSED)
         retire_refused(port, rx);
@@ -256,8 +255,11 @@ void rx_refuse_from(struct velo_port *port, velo_id_t source, uint32_t generatio
 static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 {
     struct ring_rx *rx = &port->rings[index];
+    if (entry_state(entry) != ENTRY_ENDED && entry_state(entry) != ENTRY_GIVEN_UP)
+        order_count(&port->shared->rx_reclaimed, 1);
     if (rx->mode == RX_ABSENT) {
-        if (entry_state(entry) != ENTRY_READY && entry_state(entry) != ENTRY_ENDED) {
+        if (entry_state(entry) != ENTRY_READY && entry_state(entry) != ENTRY_ENDED &&
+            entry_state(entry) != ENTRY_LOST) {
             free_entry(port, index); /* It has never sent; the ring may have no memory. */
             return;
         }
@@ -283,6 +285,17 @@ static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uin
            order_flag(&seg_ring(port->segment, index)->tx_left);
 }
 
+/* Does its owner still have a claimed entry? */
+static bool is_sender_alive(const struct velo_port *port, uint64_t entry)
+{
+    return entry & ENTRY_CARRIED || life_goes_on(port->segment, entry_generation(entry));
+}
+
+static bool is_at_end(enum entry_state state)
+{
+    return state == ENTRY_ENDED || state == ENTRY_GIVEN_UP || state == ENTRY_LOST;
+}
+
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)
 {
@@ -295,16 +308,12 @@ void rx_reap(struct velo_port *port)
         enum entry_state state = entry_state(entry);
         if (state == ENTRY_FREE || port->rings[i].ending)
             continue;
-        if (state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) {
+        /* A sender that leaves changes the entry, or says that it has left, before its life ends.
+         */
+        if (is_at_end(state) || (!is_sender_alive(port, entry) &&
+                                 order_read_entry(&port->segment->entries[i]) == entry &&
+                                 !is_leave_under_way(port, i, entry)))
             end(port, i, entry);
-        } else if (!seg_sender_alive(port->segment, i) &&
-                   order_read_entry(&port->segment->entries[i]) == entry &&
-                   !is_leave_under_way(port, i, entry)) {
-            /* A sender that leaves changes the entry, or says that it has left, before it gives up
-             * its lock. */
-            order_count(&port->shared->rx_reclaimed, 1);
-            end(port, i, entry);
-        }
     }
 }
 
@@ -316,7 +325,7 @@ static void rung(struct velo_port *port, uint32_t index)
     uint64_t entry = order_read_entry(&port->segment->entries[index]);
     order_count(&port->shared->rx_doorbells, 1);
     enum entry_state state = entry_state(entry);
-    if ((state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) && !rx->ending) {
+    if (is_at_end(state) && !rx->ending) {
         end(port, index, entry);
         return;
     }
@@ -324,9 +333,8 @@ static void rung(struct velo_port *port, uint32_t index)
         admit(port, index, entry);
     else if (state == ENTRY_READY && rx->mode == RX_REFUSED)
         /* Another process freed the entry, and this sender claimed it: it must not wait in vain. */
-        (void)order_claim_entry(
-            &port->segment->entries[index], entry,
-            entry_pack(ENTRY_REFUSED, entry_source(entry), entry_generation(entry)));
+        (void)order_claim_entry(&port->segment->entries[index], entry,
+                                entry_in_state(entry, ENTRY_REFUSED));
     else if (state == ENTRY_REFUSED && rx->mode >= RX_BEHIND && rx->mode <= RX_DEFERRED)
         rx_refuse(port, rx); /* Its sender has found damage. */
     if (rx->mode == RX_PARKED)

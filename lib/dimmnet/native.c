@@ -15,12 +15,16 @@
 static int map_prefetch(struct native_slot *slot)
 {
     const struct native_map *home = slot->home;
-    const char *base = (const char *)native_prefetch(home, slot->wid);
+    const char *base = (const char *)native_prefetch(home, slot->claim.wid);
     off_t at = (off_t)(base - (const char *)home->control);
     at += (off_t)((home->segment->shape.total_bytes + SEG_HEADER_BYTES - 1) &
                   ~(size_t)(SEG_HEADER_BYTES - 1));
+    int status = seg_file_take(home->segment);
+    if (status)
+        return status;
     void *view = mmap(NULL, NATIVE_PREFETCH_WORDS * sizeof(uint64_t), PROT_READ, MAP_SHARED,
                       home->segment->fd, at);
+    seg_file_drop(home->segment);
     if (view == MAP_FAILED)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %s", home->segment->path);
     slot->slot.prefetch = view;
@@ -29,18 +33,18 @@ static int map_prefetch(struct native_slot *slot)
 
 static int attach(struct native_slot *slot, int wid)
 {
-    int status = native_map_claim(slot->home, wid, &slot->wid);
+    int status = native_map_claim(slot->home, wid, &slot->claim);
     if (status)
         return status;
     status = map_prefetch(slot);
     if (status) {
-        seg_unlock_entry(slot->home->segment, slot->wid);
+        native_map_unclaim(slot->home, &slot->claim);
         return status;
     }
-    slot->self = &slot->home->control->process[slot->wid];
+    slot->self = &slot->home->control->process[slot->claim.wid];
     slot->taken = order_counter(&slot->self->taken);
     slot->slot.write = slot->write;
-    slot->slot.llcm = native_llcm(slot->home, slot->wid);
+    slot->slot.llcm = native_llcm(slot->home, slot->claim.wid);
     slot->slot.pids = slot->home->pids;
     slot->spin_max_ns = wait_spin_max_ns();
     return VELO_OK;
@@ -80,9 +84,7 @@ static void close_slot(struct dimmnet_slot *given)
 {
     struct native_slot *slot = (struct native_slot *)given;
     munmap((void *)slot->slot.prefetch, NATIVE_PREFETCH_WORDS * sizeof(uint64_t));
-    seg_acquire();
-    seg_unlock_entry(slot->home->segment, slot->wid);
-    seg_release();
+    native_map_unclaim(slot->home, &slot->claim);
     for (size_t i = 0; i < sizeof slot->boards / sizeof slot->boards[0]; i++)
         if (slot->boards[i])
             native_map_put(slot->boards[i]);
@@ -232,12 +234,9 @@ static void write_identity(struct native_board *board, uint32_t wid, uint64_t va
                                                    velo_dimmnet_identity_enabled(value),
                                                    (uint16_t)board->board.lid);
     bool was_enabled = velo_dimmnet_identity_enabled(order_read_entry(&process->identity));
-    if (!was_enabled && velo_dimmnet_identity_enabled(value)) {
-        seg_acquire();
-        if (!seg_sender_alive(board->map->segment, wid))
-            native_ring_reset(board->map, wid);
-        seg_release();
-    }
+    if (!was_enabled && velo_dimmnet_identity_enabled(value) &&
+        !native_map_is_claimed(board->map, wid))
+        native_ring_reset(board->map, wid);
     order_publish_entry(&process->identity, identity);
 }
 

@@ -94,12 +94,18 @@ struct native_map {
     size_t map_bytes;
 };
 
+/** A process of a board that a context has open. Its entry in the board's segment names a life. */
+struct native_claim {
+    uint32_t wid;
+    uint32_t generation;
+};
+
 struct native_slot {
     struct dimmnet_slot slot;
     struct native_map *home;
     struct native_process *self;
     uint32_t lid;
-    uint32_t wid;
+    struct native_claim claim;
     uint64_t command_0;
     uint64_t pattern_local;
     uint64_t pattern_remote;

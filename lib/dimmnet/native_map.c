@@ -210,12 +210,14 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
         return status;
     struct native_map *map = find_map(segment);
     if (map) {
+        seg_file_drop(segment);
         seg_put(segment);
         *out = map;
         return VELO_OK;
     }
     map = calloc(1, sizeof *map);
     if (!map) {
+        seg_file_drop(segment);
         seg_put(segment);
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory to map a board");
     }
@@ -224,6 +226,7 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
     status = read_sizes(map);
     if (status == VELO_OK)
         status = map_tail(map);
+    seg_file_drop(segment);
     if (status) {
         drop_map(map);
         return status;
@@ -237,23 +240,46 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-int native_map_claim(const struct native_map *map, int wid, uint32_t *taken)
+static bool is_claim(const struct native_map *map, uint64_t entry)
+{
+    return entry_state(entry) != ENTRY_FREE && life_goes_on(map->segment, entry_generation(entry));
+}
+
+bool native_map_is_claimed(const struct native_map *map, uint32_t wid)
+{
+    return is_claim(map, order_read_entry(&map->segment->entries[wid]));
+}
+
+static bool claim_process(const struct native_map *map, uint32_t wid, uint32_t generation)
+{
+    uint64_t *at = &map->segment->entries[wid];
+    uint64_t entry = order_read_entry(at);
+    return !is_claim(map, entry) &&
+           order_claim_entry(at, entry, entry_pack(ENTRY_READY, 0, generation));
+}
+
+void native_map_unclaim(const struct native_map *map, const struct native_claim *claim)
+{
+    order_publish_entry(&map->segment->entries[claim->wid], entry_pack(ENTRY_FREE, 0, 0));
+    life_end(map->segment, claim->generation);
+}
+
+int native_map_claim(const struct native_map *map, int wid, struct native_claim *claim)
 {
     uint32_t first = wid < 0 ? 0 : (uint32_t)wid;
     uint32_t end = wid < 0 ? map->processes : first + 1;
     if (end > map->processes)
         return velo_fail(VELO_ERR_ARG, "board %u has %u processes; give a WID below that", map->lid,
                          map->processes);
-    int status = VELO_AGAIN;
-    seg_acquire();
-    for (uint32_t i = first; i < end && status == VELO_AGAIN; i++) {
-        status = seg_lock_dead_entry(map->segment, i);
-        *taken = i;
-    }
-    seg_release();
-    VELO_HOOK(HOOK_DIMMNET_CLAIMED);
-    if (status != VELO_AGAIN)
+    int status = life_begin(map->segment, &claim->generation);
+    if (status)
         return status;
+    for (claim->wid = first; claim->wid < end; claim->wid++)
+        if (claim_process(map, claim->wid, claim->generation)) {
+            VELO_HOOK(HOOK_DIMMNET_CLAIMED);
+            return VELO_OK;
+        }
+    life_end(map->segment, claim->generation);
     return wid < 0 ? velo_fail(VELO_ERR_FULL,
                                "all %u processes of board %u are open; make it with more",
                                map->processes, map->lid)

@@ -129,7 +129,7 @@ static bool take_list(const struct native_slot *slot, struct native_words *words
         return true;
     uint64_t first = (uint32_t)words->step_words;
     uint64_t list_words = (len_words / words->element_words + 1) / 2;
-    words->list = native_llcm(slot->home, slot->wid) + first;
+    words->list = native_llcm(slot->home, slot->claim.wid) + first;
     return first + list_words <= VELO_DIMMNET_STATUS_LLCM_WORD;
 }
 
@@ -228,11 +228,11 @@ static int send_packet(struct native_slot *slot, const uint64_t header[2], uint6
         return VELO_OK;
     if (!velo_dimmnet_packet_status(header[0]))
         return VELO_OK;
-    return native_ring_post(map, wid,
-                            velo_dimmnet_status_pack(VELO_DIMMNET_KIND_WRITE, (uint8_t)memory,
-                                                     (uint8_t)payload_words, (uint8_t)slot->wid,
-                                                     velo_dimmnet_packet_tag(header[1]),
-                                                     (uint16_t)slot->lid));
+    return native_ring_post(
+        map, wid,
+        velo_dimmnet_status_pack(VELO_DIMMNET_KIND_WRITE, (uint8_t)memory, (uint8_t)payload_words,
+                                 (uint8_t)slot->claim.wid, velo_dimmnet_packet_tag(header[1]),
+                                 (uint16_t)slot->lid));
 }
 
 int native_botf(struct native_slot *slot, uint64_t botf)
@@ -284,11 +284,12 @@ hot_inline int finish(struct native_slot *slot, const struct command *command,
     bool is_answer = kind == VELO_DIMMNET_KIND_ANSWER;
     if (!velo_dimmnet_command_status(command->word_0))
         return VELO_OK;
-    uint8_t src_wid = is_answer ? velo_dimmnet_command_wid(command->word_0) : (uint8_t)slot->wid;
+    uint8_t src_wid =
+        is_answer ? velo_dimmnet_command_wid(command->word_0) : (uint8_t)slot->claim.wid;
     uint16_t src_lid = is_answer ? velo_dimmnet_command_lid(command->word_0) : (uint16_t)slot->lid;
     uint64_t status = velo_dimmnet_status_pack(kind, (uint8_t)memory, (uint8_t)words, src_wid,
                                                velo_dimmnet_command_tag(command->word_0), src_lid);
-    return is_own ? native_ring_post(slot->home, slot->wid, status)
+    return is_own ? native_ring_post(slot->home, slot->claim.wid, status)
                   : native_ring_post(map, wid, status);
 }
 
@@ -334,7 +335,7 @@ static int move_own(struct native_slot *slot, struct command *command, bool is_l
 {
     struct native_words *windows = &command->remote;
     if (is_load)
-        (void)take_memory(slot->home, slot->wid, VELO_DIMMNET_MEMORY_PREFETCH, windows);
+        (void)take_memory(slot->home, slot->claim.wid, VELO_DIMMNET_MEMORY_PREFETCH, windows);
     else
         *windows = (struct native_words){.memory = slot->write,
                                          .limit_words = DIMMNET_WRITE_WORDS,
@@ -348,7 +349,7 @@ static int move_own(struct native_slot *slot, struct command *command, bool is_l
         native_copy(&command->local, windows, command->len_words);
     VELO_HOOK(HOOK_DIMMNET_COPIED);
     struct cut cut = cut_into_packets(windows, command->len_words);
-    return finish(slot, command, slot->home, slot->wid, 0,
+    return finish(slot, command, slot->home, slot->claim.wid, 0,
                   is_load ? VELO_DIMMNET_MEMORY_PREFETCH : VELO_DIMMNET_MEMORY_SODIMM,
                   cut.last_words);
 }
@@ -381,8 +382,8 @@ static int take_command(struct native_slot *slot, struct command *command)
         command->local.memory = slot->write;
         command->local.limit_words = DIMMNET_WRITE_WORDS;
     } else {
-        (void)take_memory(slot->home, slot->wid, is_window ? memory : VELO_DIMMNET_MEMORY_SODIMM,
-                          &command->local);
+        (void)take_memory(slot->home, slot->claim.wid,
+                          is_window ? memory : VELO_DIMMNET_MEMORY_SODIMM, &command->local);
     }
     if (!native_words_fit(&command->local, command->len_words))
         return refuse(slot, VELO_DIMMNET_ERROR_BOUNDS, "words outside the own memory");

@@ -134,7 +134,7 @@ uint64_t native_ring_written(const struct native_slot *slot)
 {
     struct native_process *process = slot->self;
     uint64_t count = order_peek_64(&process->written);
-    uint64_t found = order_read_status(cell_at(slot->home, slot->wid, count));
+    uint64_t found = order_read_status(cell_at(slot->home, slot->claim.wid, count));
     uint64_t empty = cell_lap(count);
     if (likely((found & LAP_MASK) != empty || found == empty))
         return count;
@@ -149,7 +149,7 @@ void native_ring_take(struct native_slot *slot, uint32_t count)
     if (upto > order_peek_64(&process->written))
         return; /* More than there are: a count that no correct reader writes. */
     VELO_HOOK(HOOK_DIMMNET_TAKEN);
-    empty_cells(slot->home, slot->wid, slot->taken, upto);
+    empty_cells(slot->home, slot->claim.wid, slot->taken, upto);
     VELO_HOOK(HOOK_DIMMNET_EMPTIED);
     slot->taken = upto;
     order_publish_credit(&process->taken, upto);

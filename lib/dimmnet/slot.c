@@ -31,7 +31,7 @@ struct slot_process {
     struct native_map *home;
     uint64_t board;
     uint32_t lid;
-    uint32_t wid;
+    struct native_claim claim;
     uint32_t started;   /* Commands, modulo 2^32, as `done` counts them. */
     uint32_t done;      /* As last seen. */
     uint32_t written;   /* Statuses whose entries were loaded. */
@@ -63,7 +63,7 @@ static uint64_t page_address(uint32_t wid, unsigned page, uint64_t word)
 
 static uint64_t register_address(const struct slot_process *process, unsigned word)
 {
-    return page_address(process->wid, VELO_DIMMNET_PAGE_REGISTER, word);
+    return page_address(process->claim.wid, VELO_DIMMNET_PAGE_REGISTER, word);
 }
 
 static uint64_t privileged_address(unsigned word)
@@ -78,7 +78,7 @@ static void store_words(const struct slot_process *process, unsigned page, const
     for (uint32_t at = 0, now; at < len_words; at += now) {
         now =
             len_words - at < VELO_DIMMNET_WINDOW_WORDS ? len_words - at : VELO_DIMMNET_WINDOW_WORDS;
-        dimmnet_io->store(process->board, page_address(process->wid, page, first_word + at),
+        dimmnet_io->store(process->board, page_address(process->claim.wid, page, first_word + at),
                           words + at, now);
     }
 }
@@ -89,8 +89,9 @@ static void load_words(const struct slot_process *process, unsigned page, uint64
     for (uint32_t at = 0, now; at < len_words; at += now) {
         now =
             len_words - at < VELO_DIMMNET_WINDOW_WORDS ? len_words - at : VELO_DIMMNET_WINDOW_WORDS;
-        dimmnet_io->load_lines(process->board, page_address(process->wid, page, first_word + at),
-                               words + at, now);
+        dimmnet_io->load_lines(process->board,
+                               page_address(process->claim.wid, page, first_word + at), words + at,
+                               now);
     }
 }
 
@@ -111,7 +112,7 @@ static int open_slot(const struct seg_domain *domain, uint32_t lid, int wid,
     if (process == MAP_FAILED)
         status = velo_fail(VELO_ERR_NO_MEMORY, "no memory for a context");
     else
-        status = native_map_claim(home, wid, &process->wid);
+        status = native_map_claim(home, wid, &process->claim);
     if (status) {
         if (process != MAP_FAILED)
             munmap(process, sizeof *process);
@@ -122,11 +123,12 @@ static int open_slot(const struct seg_domain *domain, uint32_t lid, int wid,
     process->lid = lid;
     process->board = home->control->board;
     process->domain = *domain;
-    process->slot = (struct dimmnet_slot){.engine = &dimmnet_in_slots,
-                                          .write = process->write,
-                                          .prefetch = process->prefetch,
-                                          .llcm = dimmnet_io->llcm(process->board, process->wid),
-                                          .pids = home->pids};
+    process->slot =
+        (struct dimmnet_slot){.engine = &dimmnet_in_slots,
+                              .write = process->write,
+                              .prefetch = process->prefetch,
+                              .llcm = dimmnet_io->llcm(process->board, process->claim.wid),
+                              .pids = home->pids};
     process->started = (uint32_t)read_register(&process->slot, VELO_DIMMNET_REGISTER_DONE);
     process->written = (uint32_t)dimmnet_io->load(
         process->board, register_address(process, VELO_DIMMNET_REGISTER_STATUS_READ));
@@ -151,9 +153,7 @@ static void close_slot(struct dimmnet_slot *given)
     struct slot_process *process = (struct slot_process *)given;
     if (native_map_status(process->home) == VELO_OK)
         (void)await_done(process, 0, CLOSE_NS_MAX);
-    seg_acquire();
-    seg_unlock_entry(process->home->segment, process->wid);
-    seg_release();
+    native_map_unclaim(process->home, &process->claim);
     for (size_t i = 0; i < sizeof process->boards / sizeof process->boards[0]; i++)
         if (process->boards[i])
             native_map_put(process->boards[i]);
@@ -185,7 +185,8 @@ static void write_list(struct slot_process *process, unsigned which, uint32_t le
     uint32_t element = process->element_words[which];
     uint32_t words = element ? (len_words / element + 1) / 2 : 0;
     if ((uint64_t)process->list_word[which] + words <= VELO_DIMMNET_LLCM_FREE_WORDS)
-        dimmnet_io->llcm_fence(process->board, process->wid, process->list_word[which], words);
+        dimmnet_io->llcm_fence(process->board, process->claim.wid, process->list_word[which],
+                               words);
 }
 
 /* Store what starts something. */
@@ -324,7 +325,8 @@ static uint64_t read_register(struct dimmnet_slot *given, unsigned word)
 static uint32_t region_words(struct dimmnet_slot *given)
 {
     struct slot_process *process = (struct slot_process *)given;
-    return (uint32_t)order_read_field(&process->home->control->process[process->wid].region_words);
+    return (uint32_t)order_read_field(
+        &process->home->control->process[process->claim.wid].region_words);
 }
 
 static void flush(struct dimmnet_slot *given, uint32_t first_word, uint32_t len_words)

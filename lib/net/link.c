@@ -2,7 +2,6 @@
 #include "link.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t word1,
                const void *payload, size_t payload_bytes)
@@ -47,7 +46,5 @@ void link_free(struct velo_link *link)
     outgoing_remove(link->carrier->port->segment, link->shown);
     if (link->segment)
         seg_put(link->segment);
-    if (link->room_fd >= 0)
-        close(link->room_fd);
     free(link);
 }

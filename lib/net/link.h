@@ -43,8 +43,8 @@ struct velo_link {
     uint64_t order;          /* See tx_order of struct seg_ring. */
     struct segment *segment; /* Its ring, in memory of this process. */
     struct seg_outgoing *shown;
-    int room_fd;        /* Rung once for a thread that waits for room; -1: none has so far. */
-    bool is_awaited;    /* One does. */
+    int room_fd;        /* Rung once for a thread that waits for room; -1: none does. */
+    bool is_awaited;    /* It is still to be rung. */
     uint64_t ready;     /* Slots before this position are published... */
     uint64_t sent;      /* ...and before this one, sent. */
     uint64_t data_sent; /* Bytes of the next slot's message. */

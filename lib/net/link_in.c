@@ -78,16 +78,7 @@ void link_in_end(struct velo_link *link, int status)
     link_hang_up(link);
     if (!is_open)
         return;
-    if (status == VELO_OK) {
-        entry_unclaim(segment, link->index, ENTRY_ENDED);
-    } else {
-        /* The entry's lock is given up: the port takes the sender for one whose process has died.
-         */
-        seg_acquire();
-        seg_unlock_entry(segment, link->index);
-        seg_release();
-        order_set_flag(&segment->header->reap_request, 1);
-    }
+    entry_unclaim(segment, link->index, status == VELO_OK ? ENTRY_ENDED : ENTRY_LOST);
     entry_ring_and_wake(segment, link->index);
 }
 
@@ -110,19 +101,21 @@ void link_in_close(struct velo_link *link)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
+static uint64_t claim_of(const struct velo_link *link)
+{
+    return entry_pack(ENTRY_CLAIMED, link->source, link->generation) | ENTRY_CARRIED;
+}
+
 static int claim_entry(struct velo_link *link, uint64_t order)
 {
     const struct segment *segment = segment_of(link);
-    int status = entry_claim(segment, link->source, link->generation, &link->index);
-    if (status == VELO_AGAIN) {
+    if (!entry_claim(segment, claim_of(link), &link->index)) {
         order_set_flag(&segment->header->reap_request, 1);
         order_ring_summary(&segment->header->summary, 1);
         seg_wake_owner(segment);
         return VELO_ERR_FULL;
     }
-    if (status)
-        return status;
-    status = entry_set_up(segment, link->index, order, link->carrier->transport->name);
+    int status = entry_set_up(segment, link->index, order, link->carrier->transport->name);
     if (status)
         entry_unclaim(segment, link->index, ENTRY_GIVEN_UP);
     else
@@ -158,7 +151,7 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
     link->consumed_told = ring_line(order_read_credit(&ring_of(link)->consumed));
     link->state = LINK_OPEN;
     link->owed = VELO_FRAME_ACCEPT;
-    entry_open(segment_of(link), link->index, link->source, link->generation);
+    entry_open(segment_of(link), link->index, claim_of(link));
     link_note_pushed(link, link_in_push(link));
 }
 

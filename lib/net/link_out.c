@@ -114,15 +114,19 @@ static void ring_room(struct velo_link *link)
  * this call, which sees it, or does it later, and rings. */
 bool link_out_await_room(struct velo_link *link, const uint32_t *credits, uint32_t seen)
 {
-    uint64_t rings;
     if (link->state != LINK_OPEN || order_flag(credits) != seen)
         return false;
-    if (link->room_fd < 0)
-        link->room_fd = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    else
-        (void)!read(link->room_fd, &rings, sizeof rings);
+    link->room_fd = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     link->is_awaited = link->room_fd >= 0;
     return true;
+}
+
+void link_out_leave_room(struct velo_link *link)
+{
+    link->is_awaited = false;
+    if (link->room_fd >= 0)
+        (void)close(link->room_fd);
+    link->room_fd = -1;
 }
 
 /* The sender sees the end in the state of the stand-in for its peer's segment. */

@@ -24,6 +24,8 @@ static inline struct seg_ring *link_out_ring(const struct velo_link *link)
 /** A thread is about to wait for room: `room_fd` will be rung. False: it has room (`credits` are
  * not `seen` any more), or the link is over. */
 bool link_out_await_room(struct velo_link *link, const uint32_t *credits, uint32_t seen);
+/** It has waited. */
+void link_out_leave_room(struct velo_link *link);
 /** Send all that waits. False: something could not be sent. */
 bool link_out_push(struct velo_link *link);
 void link_out_take(struct velo_link *link, const struct velo_frame *frame);

@@ -43,6 +43,7 @@ int names_find(const struct velo_port *port, velo_id_t peer, struct velo_port_sh
         shown->name_bytes = (uint32_t)len_bytes;
         memcpy(shown->name, segment->header->name, len_bytes);
     }
+    seg_file_drop(segment);
     seg_put(segment);
     return status;
 }

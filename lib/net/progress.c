@@ -137,7 +137,7 @@ bool carriers_sleep_for_room(struct velo_conn *conn, const uint32_t *credits, ui
     if (carriers_arm(carriers))
         is_interrupted = sleep_on(carriers, link->room_fd, -1, timeout_ns);
     pthread_mutex_lock(lock);
-    link->is_awaited = false;
+    link_out_leave_room(link);
     pthread_mutex_unlock(lock);
     return is_interrupted;
 }

@@ -229,7 +229,7 @@ static bool is_alive(const struct velo_rma *rma, uint32_t index)
     uint64_t entry = order_read_entry(&segment->entries[index]);
     return entry_state(entry) != ENTRY_FREE &&
            entry_generation(entry) == order_read_entry(&rma->table.rows[index].generation) &&
-           seg_sender_alive(segment, index);
+           life_goes_on(segment, entry_generation(entry));
 }
 
 /* Wait until nobody uses a key, which stands in no entry any more. False: the time is over. */

@@ -234,7 +234,11 @@ static int connect_once(struct velo_rma_peer *peer, int64_t timeout_ns)
     peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
     if (peer->conn->stands_in) /* The peer shares no memory with us: see rma_peer_is_remote(). */
         return VELO_OK;
-    status = rma_table_open(&peer->table, peer->conn->segment);
+    status = seg_file_take(peer->conn->segment);
+    if (status == VELO_OK) {
+        status = rma_table_open(&peer->table, peer->conn->segment);
+        seg_file_drop(peer->conn->segment);
+    }
     if (status) {
         (void)velo_disconnect(peer->conn);
         return status;

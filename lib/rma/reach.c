@@ -205,17 +205,22 @@ bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request
 /* Map a peer's arena as far as it reaches now. */
 static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
 {
-    const struct segment *segment = peer->conn->segment;
+    struct segment *segment = peer->conn->segment;
     uint64_t at = peer->table.at.arena_at;
     struct stat st;
     if (peer->rma->port->net->carries_all) /* The device reaches memory that we could map, too. */
         return false;
-    if (fstat(segment->fd, &st) != 0 || (uint64_t)st.st_size <= at ||
-        (uint64_t)st.st_size - at < end)
+    if (seg_file_take(segment) != VELO_OK)
         return false;
-    uint64_t bytes = (uint64_t)st.st_size - at;
-    char *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment->fd,
-                       (off_t)at);
+    char *arena = MAP_FAILED;
+    uint64_t bytes = 0;
+    if (fstat(segment->fd, &st) == 0 && (uint64_t)st.st_size > at &&
+        (uint64_t)st.st_size - at >= end) {
+        bytes = (uint64_t)st.st_size - at;
+        arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment->fd,
+                     (off_t)at);
+    }
+    seg_file_drop(segment);
     if (arena == MAP_FAILED)
         return false;
     if (peer->arena)

@@ -17,6 +17,8 @@
 #include "../base/order.h"
 #include "domain.h"
 #include "liveness.h"
+#include "lives.h"
+#include "registry.h"
 #include "shape.h"
 
 /* One segment, mapped read-only. */
@@ -25,13 +27,22 @@ struct mapped {
     struct velo_port_view view;
 };
 
+/* This loses no lock of our process: a port that it owns is never opened here. */
+static void close_file(struct segment *segment)
+{
+    if (segment->fd >= 0)
+        close(segment->fd);
+    segment->fd = -1;
+}
+
 void velo_inspect_unmap(struct segment *segment)
 {
     if (segment->header)
         munmap(segment->header, segment->shape.total_bytes);
-    /* Closing loses no lock of this process: a port that it owns is never opened here. */
-    if (segment->fd >= 0)
-        close(segment->fd);
+    seg_acquire();
+    lives_close(segment);
+    seg_release();
+    close_file(segment);
 }
 
 bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memory_bytes)
@@ -39,6 +50,7 @@ bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memor
     struct stat st;
     struct seg_header header;
     memset(segment, 0, sizeof *segment);
+    segment->lives_fd = -1;
     (void)snprintf(segment->path, sizeof segment->path, "%s", path);
     segment->fd = fd_above_standard(open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (segment->fd < 0 || fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
@@ -50,6 +62,11 @@ bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memor
         return false;
     segment->header = base;
     segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
+    segment->dev = st.st_dev;
+    segment->generation = header.generation;
+    seg_acquire();
+    (void)lives_find(segment, &st, header.lives_ino);
+    seg_release();
     *memory_bytes = (uint64_t)st.st_blocks * 512;
     return true;
 }
@@ -67,6 +84,7 @@ static bool map_port(struct mapped *m, const char *path)
     m->view.data_bytes = header->data_bytes;
     m->view.conns_max = header->conns_max;
     m->view.segment_bytes = m->segment.shape.total_bytes;
+    close_file(&m->segment); /* There may be more ports than descriptors. */
     return true;
 }
 

@@ -14,9 +14,10 @@
  * connection ends. A ring is an odd number of lines long, so that equal slots of different rings
  * fall into different cache sets.
  *
- * The kernel tells which processes live: a process holds a POSIX record lock on one byte beyond the
- * file's end for the port it owns and for each entry it sends on. The locks end with the process,
- * are not inherited by fork(), and work across PID namespaces.
+ * The kernel tells which processes live, by locks that end with the process. Its owner holds one on
+ * a byte beyond the file's end, for those that come by the file's name: they have it open. Those
+ * that have it mapped ask another file, see lives.h; an entry names the life of its sender. So
+ * they need no descriptor of it: the file is open while it is set up, and then by its owner alone.
  *
  * A port id may be opened again and again. Each opening is a **generation** of its own, with a
  * random word that tells it from all others. The word stands in the segment's header, and for each
@@ -38,7 +39,7 @@
 
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
 /** The version of the contract in spec/ and of the layout here: raised when they change. */
-#define SEG_ABI (VELO_ABI_VERSION << 8 | 4u)
+#define SEG_ABI (VELO_ABI_VERSION << 8 | 5u)
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
 #define SEG_BELL_WORDS (VELO_CONNS_MAX / 64u)
@@ -76,6 +77,7 @@ struct seg_header {
     uint32_t flags;
     int64_t pid; /* Of the owner, in its own PID namespace; for people, not for decisions. */
     uint64_t ring_bytes;
+    uint64_t lives_ino;  /* Of the file by which the owner lives; see lives.h. */
     uint32_t generation; /* Random, never 0: tells this segment from others under its name. */
 
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. SEG_DEAD: any process sets it. */
@@ -157,7 +159,11 @@ enum entry_state {
     ENTRY_ENDED = 3,    /* The sender disconnected; the owner drains and frees it. */
     ENTRY_REFUSED = 4,  /* The owner found nonsense in the ring and will not read it again. */
     ENTRY_GIVEN_UP = 5, /* The sender got no memory for the ring; the owner frees it. */
+    ENTRY_LOST = 6,     /* As ENTRY_ENDED, but the sender has died, as its network says. */
 };
+/** Beside the state: the owner's process fills the ring for a sender on another node, and says when
+ * that has died. */
+#define ENTRY_CARRIED (UINT64_C(1) << 8)
 
 static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t generation)
 {
@@ -167,6 +173,12 @@ static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint
 static inline enum entry_state entry_state(uint64_t entry)
 {
     return (enum entry_state)(entry & 0xff);
+}
+
+/** The same entry in another state. */
+static inline uint64_t entry_in_state(uint64_t entry, enum entry_state state)
+{
+    return (entry & ~UINT64_C(0xff)) | (uint64_t)state;
 }
 
 static inline velo_id_t entry_source(uint64_t entry) { return (velo_id_t)((entry >> 16) & 0xffff); }
@@ -191,10 +203,14 @@ struct segment {
     unsigned refs;
     bool owned;      /* By a port of this process. */
     bool has_ringer; /* It has taken doorbell_ringer_take(). */
-    int fd;
+    int fd;          /* -1: closed; see seg_file_take(). */
+    unsigned fd_users;
+    int lives_fd;       /* See lives.h; -1: none. */
+    uint64_t lives_ino; /* Its device is the segment's. */
+    char lives_of[24];  /* The user in the name of that file. */
     dev_t dev;
     ino_t ino;
-    uint32_t generation;
+    uint32_t generation; /* The life of its owner. */
     struct seg_shape shape;
     struct seg_header *header;
     uint64_t *entries;

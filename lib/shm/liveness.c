@@ -4,35 +4,9 @@
 #include "../base/compiler.h"
 #include "../base/order.h"
 #include "doorbell.h"
+#include "lives.h"
 #include "lock.h"
-#include "memory.h"
 #include "wait.h"
-
-int seg_lock_entry(const struct segment *segment, uint32_t index)
-{
-    enum lock_outcome lock = lock_take(segment->fd, LOCK_ENTRY(index));
-    if (lock == LOCK_REFUSED)
-        return seg_system_failed("lock", segment->path);
-    return lock == LOCK_TAKEN ? VELO_OK : VELO_AGAIN;
-}
-
-int seg_lock_dead_entry(const struct segment *segment, uint32_t index)
-{
-    enum lock_holder holder = lock_look(segment->fd, LOCK_ENTRY(index));
-    if (holder == LOCK_UNKNOWN)
-        return seg_system_failed("look at the locks of", segment->path);
-    return holder == LOCK_FREE ? seg_lock_entry(segment, index) : VELO_AGAIN;
-}
-
-void seg_unlock_entry(const struct segment *segment, uint32_t index)
-{
-    lock_drop(segment->fd, LOCK_ENTRY(index));
-}
-
-bool seg_sender_alive(const struct segment *segment, uint32_t index)
-{
-    return lock_held(segment->fd, LOCK_ENTRY(index));
-}
 
 void seg_wake_owner(const struct segment *segment)
 {
@@ -50,12 +24,18 @@ static int state_status(uint64_t state)
                                  : VELO_ERR_PEER_DEAD;
 }
 
+static bool owner_lives(const struct segment *segment)
+{
+    return segment->lives_fd >= 0 ? life_goes_on(segment, segment->generation)
+                                  : lock_held(segment->fd, LOCK_OWNER);
+}
+
 int seg_owner_status(const struct segment *segment)
 {
     int status = state_status(order_read_entry(&segment->header->state));
-    if (status || lock_held(segment->fd, LOCK_OWNER))
+    if (status || owner_lives(segment))
         return status;
-    /* An owner that closes sets the state before it gives up its lock. */
+    /* An owner that closes sets the state before it gives up its locks. */
     status = state_status(order_read_entry(&segment->header->state));
     return status ? status : VELO_ERR_PEER_DEAD;
 }
@@ -75,11 +55,16 @@ static void tell_senders(const struct segment *segment)
     }
 }
 
+void seg_mark_dead(const struct segment *segment)
+{
+    if (order_claim_entry(&segment->header->state, SEG_OPEN, SEG_DEAD))
+        tell_senders(segment);
+}
+
 int seg_check_owner(const struct segment *segment)
 {
     int status = seg_owner_status(segment);
-    if (unlikely(status == VELO_ERR_PEER_DEAD) &&
-        order_claim_entry(&segment->header->state, SEG_OPEN, SEG_DEAD))
-        tell_senders(segment);
+    if (unlikely(status == VELO_ERR_PEER_DEAD))
+        seg_mark_dead(segment);
     return status;
 }

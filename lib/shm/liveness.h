@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file liveness.h
- * @brief Which processes live: the owner of a segment, and those that send to it.
+ * @brief Does the owner of a segment live? How to wake it.
  */
 #ifndef VELO_SHM_LIVENESS_H
 #define VELO_SHM_LIVENESS_H
@@ -13,15 +13,9 @@
 int seg_owner_status(const struct segment *segment);
 /** The same. If the owner has died, all its senders hear of that with their next message. */
 VELO_PRIVATE int seg_check_owner(const struct segment *segment);
+/** It is known to have died: all its senders hear of that. */
+void seg_mark_dead(const struct segment *segment);
 /** Wake the owner if it sleeps. Its summary has been changed before. */
 void seg_wake_owner(const struct segment *segment);
-/** Take the lock of an entry, after seg_acquire(). VELO_AGAIN: another process has it.
- * VELO_ERR_SYSTEM: the system gives none; velo_last_error() says why. */
-VELO_PRIVATE int seg_lock_entry(const struct segment *segment, uint32_t index);
-/** The same, if no thread of this process has it, either. */
-VELO_PRIVATE int seg_lock_dead_entry(const struct segment *segment, uint32_t index);
-VELO_PRIVATE void seg_unlock_entry(const struct segment *segment, uint32_t index);
-/** Does the process that sends on this entry live? A system call. */
-VELO_PRIVATE bool seg_sender_alive(const struct segment *segment, uint32_t index);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file lock.h
- * @brief Record locks on bytes of a segment's file. They tell which processes live.
+ * @brief Record locks on bytes of a file. They tell which processes live.
  */
 #ifndef VELO_SHM_LOCK_H
 #define VELO_SHM_LOCK_H
@@ -10,10 +10,11 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-/* Lock bytes lie where no segment reaches. */
+/* Of a segment's file, for those that come by its name: bytes where no segment reaches. */
 #define LOCK_OWNER ((off_t)1 << 48)
-#define LOCK_ENTRY(index) (LOCK_OWNER + 1 + (off_t)(index))
 #define LOCK_RECLAIM (LOCK_OWNER - 1)
+/* Of the file in lives.h: as many bytes as there are generations. */
+#define LOCK_LIVES ((off_t)1 << 32)
 
 enum lock_outcome {
     LOCK_TAKEN,
@@ -29,11 +30,13 @@ static inline enum lock_outcome lock_take(int fd, off_t at)
     return errno == EAGAIN || errno == EACCES ? LOCK_OF_OTHER : LOCK_REFUSED;
 }
 
-static inline void lock_drop(int fd, off_t at)
+static inline void lock_drop_range(int fd, off_t at, off_t len)
 {
-    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = len};
     (void)fcntl(fd, F_SETLK, &lock);
 }
+
+static inline void lock_drop(int fd, off_t at) { lock_drop_range(fd, at, 1); }
 
 enum lock_holder {
     LOCK_FREE,

@@ -149,8 +149,10 @@ void process_unlock(void)
 
 bool process_file_add(int fd, const struct stat *st)
 {
-    if (shared->files_len == FILES_MAX)
+    if (shared->files_len == FILES_MAX) {
+        errno = EMFILE;
         return false;
+    }
     shared->files[shared->files_len++] =
         (struct file){.dev = st->st_dev, .ino = st->st_ino, .fd = fd, .refs = 1};
     return true;
@@ -187,6 +189,14 @@ int process_file_open(int path_fd, const struct stat *st)
     if (fd >= 0)
         (void)process_file_add(fd, st);
     return fd;
+}
+
+unsigned process_file_refs(int fd)
+{
+    for (uint32_t i = 0; i < shared->files_len; i++)
+        if (shared->files[i].fd == fd)
+            return shared->files[i].refs;
+    return 0;
 }
 
 void process_file_close(int fd)

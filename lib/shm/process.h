@@ -26,12 +26,15 @@ void process_unlock(void);
 
 /* With the lock held: */
 
-/** Share a descriptor of a file that was just created. False: the process has too many. */
+/** Share a descriptor of a file that was just created. False with errno: the process has too many.
+ */
 bool process_file_add(int fd, const struct stat *st);
 /** The descriptor of a file that the process has open; -1: it is not open. Not to be closed. */
 int process_file_find(const struct stat *st);
 /** A descriptor to read and write the file that an O_PATH descriptor names. -1 with errno. */
 int process_file_open(int path_fd, const struct stat *st);
+/** How many times it is open in this process, of all copies. */
+unsigned process_file_refs(int fd);
 /** The caller is done with a file. */
 void process_file_close(int fd);
 

@@ -11,6 +11,7 @@
 #include "../base/error.h"
 #include "../base/fd.h"
 #include "doorbell.h"
+#include "files.h"
 #include "liveness.h"
 #include "lock.h"
 #include "memory.h"
@@ -51,34 +52,6 @@ void registry_remove(const struct segment *segment)
         *at = segment->next;
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
-void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id)
-{
-    (void)snprintf(path, path_bytes, "%s/velo.%s.%u.%u", domain->dir, domain->name,
-                   VELO_ID_NODE(id), VELO_ID_VPID(id));
-}
-
-int seg_path_open(const char *path, struct stat *st)
-{
-    int fd = fd_above_standard(open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (fd >= 0 && fstat(fd, st) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-int seg_path_remove(const char *path, dev_t dev, ino_t ino)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return errno == ENOENT ? VELO_OK : seg_system_failed("look at", path);
-    if (st.st_dev != dev || st.st_ino != ino || unlink(path) == 0 || errno == ENOENT)
-        return VELO_OK;
-    return seg_system_failed("remove", path);
-}
-
 /* ---- reclaim --------------------------------------------------------------------------------- */
 
 /* Tell the senders of a dead owner, since its segment is about to lose its name: without the name
@@ -87,10 +60,10 @@ int seg_path_remove(const char *path, dev_t dev, ino_t ino)
 static void mark_dead(const char *path, int fd, const struct stat *st)
 {
     struct segment *known = registry_find(st);
-    struct segment found = {.fd = fd};
+    struct segment found = {.fd = fd, .lives_fd = -1};
     struct seg_header header;
     if (known) {
-        (void)seg_check_owner(known);
+        seg_mark_dead(known);
         doorbell_forget(path, known->generation);
         return;
     }
@@ -99,9 +72,18 @@ static void mark_dead(const char *path, int fd, const struct stat *st)
         seg_header_check(&header, (size_t)st->st_size, path, &found.shape) != VELO_OK ||
         seg_map(&found) != VELO_OK)
         return;
-    (void)seg_check_owner(&found);
+    seg_mark_dead(&found);
     doorbell_forget(path, header.generation);
     munmap(found.header, found.shape.total_bytes);
+}
+
+/* Has the owner of a lock closed its port, or been found dead by those who have the segment mapped?
+ * Then it is about to lose that lock, too. */
+static bool is_leaving(int fd)
+{
+    uint64_t state = SEG_OPEN;
+    return pread(fd, &state, sizeof state, offsetof(struct seg_header, state)) == sizeof state &&
+           (state == SEG_CLOSED || state == SEG_DEAD);
 }
 
 /* Remove a name whose owner is dead: the owner's lock is free, and never taken again. We hold a
@@ -112,6 +94,8 @@ static int reclaim_locked(const char *path, int fd, const struct stat *st)
     enum lock_holder owner = lock_look(fd, LOCK_OWNER);
     if (owner == LOCK_UNKNOWN)
         return seg_system_failed("look at the locks of", path);
+    if (owner == LOCK_HELD && is_leaving(fd))
+        return VELO_AGAIN;
     if (owner == LOCK_HELD)
         return velo_fail(VELO_ERR_IN_USE,
                          "%s is open in a live process; choose another vpid or domain", path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file registry.h
- * @brief The segments that this copy of the library has mapped, their lock, and the names of
- *        segments in the directory of a domain.
+ * @brief The segments that this copy of the library has mapped, their lock, and what the names in
+ *        the directory of a domain stand for.
  */
 #ifndef VELO_SHM_REGISTRY_H
 #define VELO_SHM_REGISTRY_H
@@ -43,16 +43,5 @@ void seg_look(const char *path, struct seg_look *look);
  *  VELO_AGAIN: another process is about to free it. VELO_ERR_IN_USE, VELO_ERR_ACCESS,
  *  VELO_ERR_SYSTEM. */
 int seg_reclaim(const char *path);
-
-/* Names of files: */
-
-/** Write the path of a port's segment. */
-void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id);
-/** Look at a name without opening the file for real: an O_PATH descriptor can be closed without
- *  losing record locks that this process may hold on it. -1 with errno. */
-int seg_path_open(const char *path, struct stat *st);
-/** Remove a name, if it still means this file: somebody may have removed it, and another process
- *  have given its name to a new one. VELO_ERR_SYSTEM: the system does not let us. */
-int seg_path_remove(const char *path, dev_t dev, ino_t ino);
 
 #endif

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/cancel.h"
 #include "../base/compiler.h"
 #include "../base/error.h"
-#include "../base/fd.h"
 #include "../base/handlers.h"
 #include "../base/order.h"
 #include "doorbell.h"
+#include "files.h"
+#include "lives.h"
 #include "lock.h"
 #include "placement.h"
 #include "process.h"
@@ -35,6 +36,7 @@ static void destroy(struct segment *segment)
         munmap(segment->header, segment->shape.total_bytes);
     if (segment->has_ringer)
         doorbell_ringer_drop();
+    lives_close(segment);
     if (segment->fd >= 0)
         process_file_close(segment->fd);
     free(segment);
@@ -48,6 +50,7 @@ static struct segment *segment_new(int *status)
         return NULL;
     }
     segment->fd = -1;
+    segment->lives_fd = -1;
     segment->refs = 1;
     return segment;
 }
@@ -57,19 +60,12 @@ static struct segment *segment_new(int *status)
 static int create_file(const struct seg_domain *domain, struct segment *segment)
 {
     struct stat st;
-    int fd = fd_above_standard(open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    if (fd < 0)
-        return seg_system_failed("create a segment in", domain->dir);
-    if (fstat(fd, &st) != 0 || !process_file_add(fd, &st)) {
-        close(fd);
-        return velo_fail(VELO_ERR_SYSTEM, "this process has too many segments open");
-    }
-    segment->fd = fd;
+    int status = seg_file_make(domain, segment->path, &segment->fd, &st);
+    if (status)
+        return status;
+    segment->fd_users = 1;
     segment->dev = st.st_dev;
     segment->ino = st.st_ino;
-    if (domain->shared &&
-        (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 || fchmod(segment->fd, 0660) != 0))
-        return seg_system_failed("give to the group", segment->path);
     if (!seg_may_grow(segment->fd, segment->shape.total_bytes))
         return seg_over_limit(segment->path, segment->shape.total_bytes);
     if (ftruncate(segment->fd, (off_t)segment->shape.total_bytes) != 0)
@@ -83,10 +79,6 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     if (status)
         return status;
     placement_here(segment->header, segment->shape.total_bytes);
-    while (segment->generation == 0)
-        if (getrandom(&segment->generation, sizeof segment->generation, 0) !=
-            sizeof segment->generation)
-            return seg_system_failed("name the generation of", segment->path);
     struct seg_header *header = segment->header;
     header->magic = SEG_MAGIC;
     header->spec_hash = VELO_SPEC_HASH;
@@ -98,6 +90,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     header->ring_bytes = segment->shape.ring_bytes;
     header->flags = flags;
     header->pid = getpid();
+    header->lives_ino = segment->lives_ino;
     header->generation = segment->generation;
     order_publish_entry(&header->state, SEG_OPEN);
     if (lock_take(segment->fd, LOCK_OWNER) != LOCK_TAKEN)
@@ -107,13 +100,11 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
 }
 
 /* Give the finished, locked segment its name: a process that sees the name sees the whole segment.
- * By the thread's files: where the main thread has ended, the process itself shows none. */
+ */
 static int create_name(struct segment *segment)
 {
-    char name[64];
-    (void)snprintf(name, sizeof name, "/proc/thread-self/fd/%d", segment->fd);
     for (int tries = 0; tries < CREATE_TRIES; tries++) {
-        if (linkat(AT_FDCWD, name, AT_FDCWD, segment->path, AT_SYMLINK_FOLLOW) == 0)
+        if (seg_file_name(segment->fd, segment->path))
             return VELO_OK;
         if (errno != EEXIST)
             return seg_system_failed("name", segment->path);
@@ -157,6 +148,8 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
     status = segment->has_ringer ? create_file(domain, segment)
                                  : seg_system_failed("make a socket for", segment->path);
     if (status == VELO_OK)
+        status = lives_join(segment, domain);
+    if (status == VELO_OK)
         status = create_contents(segment, id, flags);
     if (status == VELO_OK)
         status = create_name(segment);
@@ -164,6 +157,8 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
         registry_add(segment);
         *out = segment;
     } else {
+        if (segment->lives_fd >= 0)
+            life_end(segment, segment->generation);
         destroy(segment);
     }
     seg_release();
@@ -177,6 +172,7 @@ void seg_retire(struct segment *segment)
     /* The name is ours as long as we hold the lock, and nobody has taken the file away. */
     (void)seg_path_remove(segment->path, segment->dev, segment->ino);
     lock_drop(segment->fd, LOCK_OWNER);
+    life_end(segment, segment->generation);
     segment->owned = false;
     seg_release();
 }
@@ -217,17 +213,77 @@ static bool may_open(const struct seg_domain *domain, const struct stat *st)
     return st->st_uid == geteuid() || (domain->shared && st->st_gid == domain->gid);
 }
 
+static int take_file(struct segment *segment, int path_fd, const struct stat *st)
+{
+    if (segment->fd < 0)
+        segment->fd = process_file_open(path_fd, st);
+    if (segment->fd < 0)
+        return seg_system_failed("open", segment->path);
+    segment->fd_users++;
+    return VELO_OK;
+}
+
+int seg_file_take(struct segment *segment)
+{
+    CANCEL_LATER();
+    struct stat st;
+    seg_acquire();
+    int path_fd = seg_path_open(segment->path, &st);
+    int status;
+    if (path_fd < 0)
+        status = seg_system_failed("open", segment->path);
+    else if (st.st_dev != segment->dev || st.st_ino != segment->ino)
+        status = velo_fail(VELO_ERR_ACCESS, "%s has been taken away", segment->path);
+    else
+        status = take_file(segment, path_fd, &st);
+    if (path_fd >= 0)
+        close(path_fd);
+    seg_release();
+    return status;
+}
+
+void seg_file_drop(struct segment *segment)
+{
+    CANCEL_LATER();
+    seg_acquire();
+    if (--segment->fd_users == 0) {
+        process_file_close(segment->fd);
+        segment->fd = -1;
+    }
+    seg_release();
+}
+
+/* Whoever has the segment mapped, and not open, goes by the owner's life. */
+static int open_lives(struct segment *segment, const struct stat *st, uint64_t ino)
+{
+    if (lives_find(segment, st, ino))
+        return VELO_OK;
+    int error = errno;
+    if (!lock_held(segment->fd, LOCK_OWNER))
+        return VELO_OK; /* The file has gone with its owner. */
+    errno = error;
+    if (error != ENOENT)
+        return seg_system_failed("open the file of those who live beside", segment->path);
+    return velo_fail(
+        VELO_ERR_ACCESS,
+        "somebody has removed the file by which the owner of %s lives; close that port "
+        "and open it again",
+        segment->path);
+}
+
 static int open_contents(struct segment *segment, int path_fd, const struct stat *st)
 {
     struct seg_header header;
-    segment->fd = process_file_open(path_fd, st);
-    if (segment->fd < 0)
-        return seg_system_failed("open", segment->path);
+    int status = take_file(segment, path_fd, st);
+    if (status)
+        return status;
     ssize_t got = pread(segment->fd, &header, sizeof header, 0);
     if (got != (ssize_t)sizeof header)
         return velo_fail(VELO_ERR_CORRUPT, "%s is too short; remove it", segment->path);
-    int status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
+    status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
     segment->generation = header.generation;
+    if (status == VELO_OK)
+        status = open_lives(segment, st, header.lives_ino);
     if (status == VELO_OK)
         status = seg_map(segment);
     return status;
@@ -249,8 +305,11 @@ static int open_locked(const struct seg_domain *domain, struct segment *segment,
     int status = VELO_OK;
     struct segment *known = registry_find(&st);
     if (known) {
-        known->refs++;
-        *out = known;
+        status = take_file(known, path_fd, &st);
+        if (status == VELO_OK) {
+            known->refs++;
+            *out = known;
+        }
     } else if (!may_open(domain, &st)) {
         status = velo_fail(VELO_ERR_ACCESS,
                            "%s belongs to another user; both ports must be opened to one group",
@@ -286,6 +345,7 @@ int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out
         return status;
     status = seg_owner_status(found);
     if (status) {
+        seg_file_drop(found);
         seg_put(found);
         return velo_fail(status, "the port behind velo id %u.%u is no longer alive",
                          VELO_ID_NODE(id), VELO_ID_VPID(id));

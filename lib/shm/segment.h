@@ -8,6 +8,7 @@
 
 #include "layout.h"
 #include "liveness.h"
+#include "lives.h"
 #include "memory.h"
 #include "registry.h"
 #include "shape.h"
@@ -19,8 +20,13 @@ VELO_PRIVATE int seg_create(const struct seg_domain *domain, velo_id_t id,
  * in private memory, with the generation given. No other process finds it. VELO_ERR_NO_MEMORY. */
 int seg_create_private(const struct seg_shape *shape, uint32_t generation, const char *name,
                        struct segment **out);
-/** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
+/** Map the segment of a peer, and have its file open until seg_file_drop(). VELO_ERR_NO_PEER,
+ * _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
 VELO_PRIVATE int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
+/** Have the file of a mapped segment open, to map or allocate more of it. VELO_ERR_ACCESS: its name
+ * is gone, VELO_ERR_SYSTEM: there is no descriptor left, ... */
+VELO_PRIVATE int seg_file_take(struct segment *segment);
+VELO_PRIVATE void seg_file_drop(struct segment *segment);
 /** The owner is done: mark the segment closed, remove its name, give up the lock. */
 VELO_PRIVATE void seg_retire(struct segment *segment);
 /** Give up one reference. */

@@ -13,17 +13,19 @@
 #include "../base/fd.h"
 #include "domain.h"
 #include "doorbell.h"
+#include "files.h"
+#include "lives.h"
 #include "registry.h"
 
-#define PREFIX "velo."
-#define PREFIX_BYTES (sizeof PREFIX - 1)
-/* "velo." domain "+bcast." node "." vpid, and some room. */
-#define NAME_BYTES 96u
+#define PREFIX_BYTES (sizeof SEG_PREFIX - 1)
+/* "velo." domain "+lives." user "-" group. */
+#define NAME_BYTES 104u
 /* Another user could fill the directory: past this many names the sweep does nothing. */
 #define NAMES_MAX 16384u
 
-/* Names of segments. They take a fixed number of pages of their own: the program's allocator must
- * not do different things for different files in the directory (see sim/preload/memory.c). */
+/* Names of segments, and of the files by which their owners live. They take a fixed number of pages
+ * of their own: the program's allocator must not do different things for different files in the
+ * directory (see sim/preload/memory.c). */
 struct names {
     size_t count;
     char name[NAMES_MAX][NAME_BYTES];
@@ -62,10 +64,16 @@ static void sort(struct names *names)
 
 static bool may_be_segment(const char *name)
 {
-    if (strncmp(name, PREFIX, PREFIX_BYTES) != 0 || strlen(name) >= NAME_BYTES)
+    if (strncmp(name, SEG_PREFIX, PREFIX_BYTES) != 0 || strlen(name) >= NAME_BYTES)
         return false;
     size_t len = domain_bytes(name);
     return len > 0 && len <= VELO_DOMAIN_NAME_MAX && name[PREFIX_BYTES + len] != '\0';
+}
+
+static bool is_of_lives(const char *name)
+{
+    size_t at = PREFIX_BYTES + domain_bytes(name);
+    return strncmp(name + at, LIVES_INFIX, sizeof LIVES_INFIX - 1) == 0;
 }
 
 static void sweep_doorbell(const struct sweep *sweep, const char *name)
@@ -118,6 +126,8 @@ static void look(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t cou
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < count; i++) {
+        if (is_of_lives(name[i]))
+            continue;
         struct seg_look found = look_at(sweep, name[i], path);
         view->alive += found.owner == OWNER_LIVES;
         view->unknown += found.owner == OWNER_UNKNOWN;
@@ -141,13 +151,24 @@ static void remove_dead(const struct sweep *sweep, char (*name)[NAME_BYTES], siz
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < count; i++) {
-        struct seg_look found = look_at(sweep, name[i], path);
+        struct seg_look found = {0};
+        if (!is_of_lives(name[i]))
+            found = look_at(sweep, name[i], path);
         if (found.owner != OWNER_IS_DEAD || !found.is_mine)
             continue;
         int status = seg_reclaim(path);
         view->removed += status == VELO_OK;
         view->failed += status && status != VELO_AGAIN && status != VELO_ERR_IN_USE;
     }
+}
+
+static void sweep_lives(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < count; i++)
+        if (is_of_lives(name[i]) &&
+            snprintf(path, sizeof path, "%s/%s", sweep->dir, name[i]) < (int)sizeof path)
+            lives_sweep(path);
 }
 
 static int visit(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count)
@@ -160,6 +181,8 @@ static int visit(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t cou
     look(sweep, name, count, &view);
     if (sweep->removes && view.removable > 0)
         remove_dead(sweep, name, count, &view);
+    if (sweep->removes)
+        sweep_lives(sweep, name, count);
     if (!sweep->each || view.alive + view.unknown + view.dead == 0)
         return VELO_OK;
     return sweep->each(sweep->arg, &view);

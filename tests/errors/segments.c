@@ -198,7 +198,8 @@ TEST(a_header_of_random_bits_never_crashes_connect)
         }
         refused++;
         CHECK(status == VELO_ERR_CORRUPT || status == VELO_ERR_VERSION ||
-              status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD);
+              status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
+              status == VELO_ERR_ACCESS); /* By another file its owner cannot be watched. */
         CHECK(velo_last_error()[0] != '\0');
     }
     CHECK(refused > 1000);

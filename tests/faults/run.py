@@ -35,6 +35,8 @@ LIMIT_S = 60.0
 NOT_OF_THE_SYSTEM = ("VELO_ERR_FULL", "VELO_ERR_IN_USE")
 # What a file cannot be found or removed by.
 MAY_STAY = ("stat", "unlink", "opendir", "fdopendir")
+# The file of those who live goes only while it is locked. The next program takes it away.
+LIVES, LIVES_MAY_STAY = "+lives.", ("fcntl",)
 # A crash that a launcher tells of.
 CRASHES = ("signal 11", "signal 6", "signal 8", "signal 7", "SIGSEGV", "SIGABRT", "SIGBUS")
 # Where a rank has left MPI_Init() with an error, mpirun 4.1.4 at times crashes itself, in this.
@@ -269,7 +271,10 @@ class Stage:
             return f"{len(said.splitlines())} lines were written: {said}"
         # A port that cannot be opened anew leaves what there was before it.
         is_old = name == "reopened" and any(statuses)
-        may_stay = is_old or any(own.get("FAULT_CALL") in MAY_STAY for own in settings)
+        calls = [own.get("FAULT_CALL") for own in settings]
+        if any(call in LIVES_MAY_STAY for call in calls):
+            left = [file for file in left if LIVES not in file]
+        may_stay = is_old or any(call in MAY_STAY for call in calls)
         return f"left behind: {', '.join(left)}" if left and not may_stay else ""
 
     def count(self, name: str) -> list[tuple[int, str, int]]:

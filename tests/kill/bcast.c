@@ -154,7 +154,7 @@ static void strike_a_reader(unsigned point, unsigned visit, uint32_t flags, int 
     CHECK_OK(velo_bcast_leave(other));
 }
 
-static const unsigned reader_points[] = {HOOK_BCAST_LOCKED, HOOK_BCAST_CLAIMED, HOOK_BCAST_READY,
+static const unsigned reader_points[] = {HOOK_BCAST_LIVES,  HOOK_BCAST_CLAIMED, HOOK_BCAST_READY,
                                          HOOK_BCAST_PLACED, HOOK_BCAST_FOUND,   HOOK_BCAST_COPIED,
                                          HOOK_BCAST_ASLEEP, HOOK_BCAST_LEAVING, HOOK_BCAST_CONSUMED,
                                          HOOK_BCAST_FREED};

@@ -25,7 +25,7 @@
 #include "test.h"
 
 enum { RECEIVER = 0, CONDUCTOR = 1, BYSTANDER = 2, VICTIM = 3, SOURCES = 4 };
-enum { RUNS_MAX = 100000, POINTS = HOOK_DISCONNECT_UNLOCKED + 1 };
+enum { RUNS_MAX = 100000, POINTS = HOOK_DISCONNECT_RING + 1 };
 
 /* What all processes of a test know of each other. */
 struct ledger {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# limited.sh KIB PROGRAM [ARGUMENT...]: a rank with no more addresses than that.
+# limited.sh -v|-n LIMIT PROGRAM [ARGUMENT...]: a rank with no more KiB of addresses, or descriptors, than that.
 set -eu
 
-ulimit -v "$1"
-shift
+ulimit "$1" "$2"
+shift 2
 exec "$@"

@@ -69,7 +69,7 @@ static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
     }
     /* If the owner meanwhile took the sender for dead, or refused it, the entry stays so. */
     if (order_claim_entry(&port->segment->entries[index], entry,
-                          entry_pack(ENTRY_ENDED, entry_source(entry), entry_generation(entry))))
+                          entry_in_state(entry, ENTRY_ENDED)))
         entry_ring(port->segment, index);
 }
 

@@ -190,17 +190,13 @@ static int join(struct velo_conn *conn)
     return VELO_OK;
 }
 
-/* Until the receiver is told, the entry is no dead one although its lock is gone. As in
- * entry_unclaim(), no other thread of this process may claim the entry before that. */
+/* Until the receiver is told, the entry is no dead one although our life may end. */
 static void disconnect_conn(struct velo_conn *conn)
 {
     uint64_t line[8] = {0, wire_data(0, nic_name_generation(conn->net_name), conn->index)};
-    seg_acquire();
     if (order_read_entry(&conn->header->state) == SEG_OPEN)
         nic_send_line(nic_port(conn->port), conn->net_name, LINE_LEAVE, line, 8);
     order_set_flag(&seg_ring(conn->segment, conn->index)->tx_left, 1);
-    seg_unlock_entry(conn->segment, conn->index);
-    seg_release();
 }
 
 /* ---- the plug-in ----------------------------------------------------------------------------- */
