@@ -65,7 +65,7 @@ bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memor
     segment->dev = st.st_dev;
     segment->generation = header.generation;
     seg_acquire();
-    (void)lives_find(segment, &st, header.lives_ino);
+    (void)lives_find(segment, &st, &header);
     seg_release();
     *memory_bytes = (uint64_t)st.st_blocks * 512;
     return true;

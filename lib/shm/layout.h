@@ -77,8 +77,9 @@ struct seg_header {
     uint32_t flags;
     int64_t pid; /* Of the owner, in its own PID namespace; for people, not for decisions. */
     uint64_t ring_bytes;
-    uint64_t lives_ino;  /* Of the file by which the owner lives; see lives.h. */
-    uint32_t generation; /* Random, never 0: tells this segment from others under its name. */
+    uint64_t lives_ino;    /* Of the file by which the owner lives; see lives.h. */
+    uint32_t lives_number; /* In its name. */
+    uint32_t generation;   /* Random, never 0: tells this segment from others under its name. */
 
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. SEG_DEAD: any process sets it. */
     uint64_t device; /* Owner: its name for the hardware, see transports/nic; 0: natively none. */
@@ -205,9 +206,9 @@ struct segment {
     bool has_ringer; /* It has taken doorbell_ringer_take(). */
     int fd;          /* -1: closed; see seg_file_take(). */
     unsigned fd_users;
-    int lives_fd;       /* See lives.h; -1: none. */
-    uint64_t lives_ino; /* Its device is the segment's. */
-    char lives_of[24];  /* The user in the name of that file. */
+    int lives_fd;          /* See lives.h; -1: none. */
+    uint64_t lives_ino;    /* Its device is the segment's. */
+    uint32_t lives_number; /* In its name. */
     dev_t dev;
     ino_t ino;
     uint32_t generation; /* The life of its owner. */

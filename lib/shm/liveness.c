@@ -24,21 +24,26 @@ static int state_status(uint64_t state)
                                  : VELO_ERR_PEER_DEAD;
 }
 
-static bool owner_lives(const struct segment *segment)
-{
-    return segment->lives_fd >= 0 ? life_goes_on(segment, segment->generation)
-                                  : lock_held(segment->fd, LOCK_OWNER);
-}
-
-int seg_owner_status(const struct segment *segment)
+static int owner_status(const struct segment *segment, bool (*lives)(const struct segment *))
 {
     int status = state_status(order_read_entry(&segment->header->state));
-    if (status || owner_lives(segment))
+    if (status || lives(segment))
         return status;
     /* An owner that closes sets the state before it gives up its locks. */
     status = state_status(order_read_entry(&segment->header->state));
     return status ? status : VELO_ERR_PEER_DEAD;
 }
+
+static bool has_lock(const struct segment *segment) { return lock_held(segment->fd, LOCK_OWNER); }
+
+static bool has_life(const struct segment *segment)
+{
+    return segment->lives_fd >= 0 ? life_goes_on(segment, segment->generation) : has_lock(segment);
+}
+
+int seg_owner_status(const struct segment *segment) { return owner_status(segment, has_life); }
+
+int seg_open_owner_status(const struct segment *segment) { return owner_status(segment, has_lock); }
 
 /* Nobody owns the segment any more. A sender reads its doorbell word after each message: that word
  * now makes it look at the state. A sender that sleeps for room is woken. */

@@ -11,6 +11,8 @@
 /** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call.
  */
 int seg_owner_status(const struct segment *segment);
+/** The same, while the segment's file is open: there are few locks in it, see lives.h. */
+int seg_open_owner_status(const struct segment *segment);
 /** The same. If the owner has died, all its senders hear of that with their next message. */
 VELO_PRIVATE int seg_check_owner(const struct segment *segment);
 /** It is known to have died: all its senders hear of that. */

@@ -2,6 +2,7 @@
 #include "lives.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,18 +16,10 @@
 #include "wait.h"
 
 #define JOIN_TRIES 64
+#define NUMBERS_MAX 64u
 #define JOIN_NAP_NS (NS_PER_S / 100)
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-static void set_owner(struct segment *segment, uid_t user, bool is_shared, gid_t group)
-{
-    if (is_shared)
-        (void)snprintf(segment->lives_of, sizeof segment->lives_of, "%u-%u", (unsigned)user,
-                       (unsigned)group);
-    else
-        (void)snprintf(segment->lives_of, sizeof segment->lives_of, "%u", (unsigned)user);
-}
 
 /* A segment is named "<folder>/velo.<domain>[+<suffix>].<node>.<vpid>". */
 static void make_path(char path[PATH_MAX], const struct segment *segment)
@@ -34,8 +27,8 @@ static void make_path(char path[PATH_MAX], const struct segment *segment)
     const char *slash = strrchr(segment->path, '/');
     const char *domain = (slash ? slash + 1 : segment->path) + strlen(SEG_PREFIX);
     int bytes = (int)(domain - segment->path) + (int)strcspn(domain, ".+");
-    (void)snprintf(path, PATH_MAX, "%.*s" LIVES_INFIX "%s", bytes, segment->path,
-                   segment->lives_of);
+    (void)snprintf(path, PATH_MAX, "%.*s" LIVES_INFIX "%" PRIu32, bytes, segment->path,
+                   segment->lives_number);
 }
 
 /* VELO_AGAIN: the file has lost its name. */
@@ -95,20 +88,27 @@ bool life_goes_on(const struct segment *segment, uint32_t generation)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* -1 with errno. */
+static int open_found(int path_fd, const struct stat *st)
+{
+    int fd = process_file_open(path_fd, st);
+    int error = errno;
+    close(path_fd);
+    errno = error;
+    return fd;
+}
+
 /* -1 with errno; EACCES also if it is no plain file of that user. */
 static int open_file(const char *path, uid_t user, struct stat *st)
 {
     int path_fd = seg_path_open(path, st);
     if (path_fd < 0)
         return -1;
-    int fd = -1;
-    errno = EACCES;
     if (S_ISREG(st->st_mode) && st->st_uid == user)
-        fd = process_file_open(path_fd, st);
-    int error = errno;
+        return open_found(path_fd, st);
     close(path_fd);
-    errno = error;
-    return fd;
+    errno = EACCES;
+    return -1;
 }
 
 /* VELO_AGAIN: another process has made it. */
@@ -122,65 +122,34 @@ static int make_file(const struct seg_domain *domain, const char *path, int *fd,
     return status;
 }
 
-/* VELO_AGAIN: others join or leave at the same time. */
-static int try_to_join(struct segment *segment, const struct seg_domain *domain, const char *path)
+static bool is_ours(const struct stat *st, const struct seg_domain *domain)
 {
-    struct stat st;
-    int fd = open_file(path, geteuid(), &st);
-    int status = VELO_OK;
-    if (fd < 0)
-        status =
-            errno == ENOENT ? make_file(domain, path, &fd, &st) : seg_system_failed("open", path);
-    if (status)
-        return status;
-    status = draw_life(fd, &segment->generation);
-    if (status == VELO_ERR_SYSTEM)
-        status = seg_system_failed("lock", path);
-    if (status) {
-        process_file_close(fd);
-        return status;
-    }
-    status = check_name(path, &st);
-    if (status) {
-        lock_drop(fd, segment->generation);
-        process_file_close(fd);
-        return status;
-    }
-    segment->lives_fd = fd;
-    segment->lives_ino = st.st_ino;
-    return VELO_OK;
+    bool is_shared = st->st_mode & S_IWGRP;
+    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && is_shared == domain->shared &&
+           (!is_shared || st->st_gid == domain->gid);
 }
 
-int lives_join(struct segment *segment, const struct seg_domain *domain)
+/* Our user's file for ports that are opened so. Another's file may have its name: by chance where
+ * two namespaces give one number to different users, or to be in our way. */
+static int open_or_make(struct segment *segment, const struct seg_domain *domain,
+                        char path[PATH_MAX], int *fd, struct stat *st)
 {
-    char path[PATH_MAX];
-    set_owner(segment, geteuid(), domain->shared, domain->gid);
-    make_path(path, segment);
-    for (int tries = 0; tries < JOIN_TRIES; tries++) {
-        int status = try_to_join(segment, domain, path);
-        if (status != VELO_AGAIN)
-            return status;
-        if (tries > 0)
-            (void)wait_nap(JOIN_NAP_NS);
+    for (uint32_t i = 0; i < NUMBERS_MAX; i++) {
+        segment->lives_number = geteuid() + i;
+        make_path(path, segment);
+        int path_fd = seg_path_open(path, st);
+        if (path_fd < 0)
+            return errno == ENOENT ? make_file(domain, path, fd, st)
+                                   : seg_system_failed("look at", path);
+        if (is_ours(st, domain)) {
+            *fd = open_found(path_fd, st);
+            return *fd >= 0 ? VELO_OK : seg_system_failed("open", path);
+        }
+        close(path_fd);
     }
-    return velo_fail(VELO_ERR_IN_USE, "%s is being removed by a process that does not go on", path);
-}
-
-bool lives_find(struct segment *segment, const struct stat *st, uint64_t ino)
-{
-    char path[PATH_MAX];
-    struct stat found;
-    set_owner(segment, st->st_uid, st->st_mode & S_IWGRP, st->st_gid);
-    make_path(path, segment);
-    int fd = open_file(path, st->st_uid, &found);
-    if (fd >= 0 && (found.st_dev != st->st_dev || found.st_ino != ino)) {
-        process_file_close(fd);
-        errno = ENOENT;
-        return false;
-    }
-    segment->lives_fd = fd;
-    segment->lives_ino = ino;
-    return fd >= 0;
+    return velo_fail(VELO_ERR_ACCESS,
+                     "%s and %u files before it are not of this user; choose another domain", path,
+                     NUMBERS_MAX - 1);
 }
 
 /* Nobody joins while all bytes are locked. The lock is the open file's, unlike those of lives, so
@@ -195,19 +164,82 @@ static void remove_unless_used(const char *path, int fd, dev_t dev, ino_t ino)
     (void)fcntl(fd, F_OFD_SETLK, &all);
 }
 
-void lives_close(struct segment *segment)
+/* The last one of this process to close the file also tries to remove it. */
+static void leave_file(const char *path, int fd, dev_t dev, ino_t ino)
 {
-    char path[PATH_MAX];
-    int fd = segment->lives_fd;
-    if (fd < 0)
-        return;
     if (process_file_refs(fd) == 1) {
         /* What is left are lives of ports that sent to others' segments; see life_show(). */
         lock_drop_range(fd, 0, LOCK_LIVES);
-        make_path(path, segment);
-        remove_unless_used(path, fd, segment->dev, segment->lives_ino);
+        remove_unless_used(path, fd, dev, ino);
     }
     process_file_close(fd);
+}
+
+/* VELO_AGAIN: others join or leave at the same time. */
+static int try_to_join(struct segment *segment, const struct seg_domain *domain)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int fd = -1;
+    int status = open_or_make(segment, domain, path, &fd, &st);
+    if (status)
+        return status;
+    status = draw_life(fd, &segment->generation);
+    if (status == VELO_OK) {
+        status = check_name(path, &st);
+        if (status)
+            lock_drop(fd, segment->generation);
+    } else if (status == VELO_ERR_SYSTEM) {
+        status = seg_system_failed("lock", path);
+    }
+    if (status) {
+        leave_file(path, fd, st.st_dev, st.st_ino);
+        return status;
+    }
+    segment->lives_fd = fd;
+    segment->lives_ino = st.st_ino;
+    return VELO_OK;
+}
+
+int lives_join(struct segment *segment, const struct seg_domain *domain)
+{
+    for (int tries = 0; tries < JOIN_TRIES; tries++) {
+        int status = try_to_join(segment, domain);
+        if (status != VELO_AGAIN)
+            return status;
+        if (tries > 0)
+            (void)wait_nap(JOIN_NAP_NS);
+    }
+    return velo_fail(VELO_ERR_IN_USE,
+                     "the file by which the owner of %s would live is being removed by a process "
+                     "that does not go on",
+                     segment->path);
+}
+
+bool lives_find(struct segment *segment, const struct stat *st, const struct seg_header *header)
+{
+    char path[PATH_MAX];
+    struct stat found;
+    segment->lives_number = header->lives_number;
+    segment->lives_ino = header->lives_ino;
+    make_path(path, segment);
+    int fd = open_file(path, st->st_uid, &found);
+    if (fd >= 0 && (found.st_dev != st->st_dev || found.st_ino != segment->lives_ino)) {
+        process_file_close(fd);
+        errno = ENOENT;
+        return false;
+    }
+    segment->lives_fd = fd;
+    return fd >= 0;
+}
+
+void lives_close(struct segment *segment)
+{
+    char path[PATH_MAX];
+    if (segment->lives_fd < 0)
+        return;
+    make_path(path, segment);
+    leave_file(path, segment->lives_fd, segment->dev, segment->lives_ino);
     segment->lives_fd = -1;
 }
 
@@ -217,6 +249,5 @@ void lives_sweep(const char *path)
     int fd = open_file(path, geteuid(), &st);
     if (fd < 0)
         return;
-    remove_unless_used(path, fd, st.st_dev, st.st_ino);
-    process_file_close(fd);
+    leave_file(path, fd, st.st_dev, st.st_ino);
 }

@@ -91,6 +91,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     header->flags = flags;
     header->pid = getpid();
     header->lives_ino = segment->lives_ino;
+    header->lives_number = segment->lives_number;
     header->generation = segment->generation;
     order_publish_entry(&header->state, SEG_OPEN);
     if (lock_take(segment->fd, LOCK_OWNER) != LOCK_TAKEN)
@@ -254,16 +255,17 @@ void seg_file_drop(struct segment *segment)
 }
 
 /* Whoever has the segment mapped, and not open, goes by the owner's life. */
-static int open_lives(struct segment *segment, const struct stat *st, uint64_t ino)
+static int open_lives(struct segment *segment, const struct stat *st,
+                      const struct seg_header *header)
 {
-    if (lives_find(segment, st, ino))
+    if (lives_find(segment, st, header))
         return VELO_OK;
     int error = errno;
     if (!lock_held(segment->fd, LOCK_OWNER))
         return VELO_OK; /* The file has gone with its owner. */
     errno = error;
     if (error != ENOENT)
-        return seg_system_failed("open the file of those who live beside", segment->path);
+        return seg_system_failed("open the file by which the owner lives of", segment->path);
     return velo_fail(
         VELO_ERR_ACCESS,
         "somebody has removed the file by which the owner of %s lives; close that port "
@@ -283,7 +285,7 @@ static int open_contents(struct segment *segment, int path_fd, const struct stat
     status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
     segment->generation = header.generation;
     if (status == VELO_OK)
-        status = open_lives(segment, st, header.lives_ino);
+        status = open_lives(segment, st, &header);
     if (status == VELO_OK)
         status = seg_map(segment);
     return status;
@@ -343,7 +345,7 @@ int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out
     seg_release();
     if (!found)
         return status;
-    status = seg_owner_status(found);
+    status = seg_open_owner_status(found);
     if (status) {
         seg_file_drop(found);
         seg_put(found);

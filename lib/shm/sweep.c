@@ -18,8 +18,8 @@
 #include "registry.h"
 
 #define PREFIX_BYTES (sizeof SEG_PREFIX - 1)
-/* "velo." domain "+lives." user "-" group. */
-#define NAME_BYTES 104u
+/* "velo." domain "+bcast." node "." vpid, and some room. */
+#define NAME_BYTES 96u
 /* Another user could fill the directory: past this many names the sweep does nothing. */
 #define NAMES_MAX 16384u
 

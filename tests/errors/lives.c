@@ -2,12 +2,15 @@
 /* Who lives is known without a descriptor for each peer: how many there are, that none is needed
  * when one dies, and the file that tells it. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <velo/bcast.h>
@@ -259,6 +262,156 @@ TEST(a_peer_whose_life_nobody_can_watch_is_refused)
     CHECK_OK(velo_port_close(young));
     CHECK_OK(velo_port_close(old));
 }
+
+/* ---- its name -------------------------------------------------------------------------------- */
+
+enum { OTHER_NUMBER = 4321, NOT_PERMITTED = 77, NUMBERS = 64 };
+
+static void write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        _exit(NOT_PERMITTED);
+    close(fd);
+}
+
+/* The same user, who has another number in here. */
+static void enter_users_namespace(void *arg)
+{
+    char user[64], group[64];
+
+    (void)arg;
+    snprintf(user, sizeof(user), "%d %u 1", OTHER_NUMBER, (unsigned)geteuid());
+    snprintf(group, sizeof(group), "%d %u 1", OTHER_NUMBER, (unsigned)getegid());
+    if (unshare(CLONE_NEWUSER) != 0)
+        _exit(NOT_PERMITTED);
+    write_text("/proc/self/uid_map", user);
+    write_text("/proc/self/setgroups", "deny");
+    write_text("/proc/self/gid_map", group);
+    CHECK_EQ(geteuid(), OTHER_NUMBER);
+}
+
+static void meet_from_another_namespace(void *arg)
+{
+    struct velo_port *port;
+
+    (void)arg;
+    enter_users_namespace(NULL);
+    port = port_open(2);
+    message_send(port_connect(port, VELO_ID(0, 1)), 8, 1);
+    message_expect(port, 8, 2, VELO_ID(0, 1));
+    for (;;)
+        pause();
+}
+
+TEST(processes_of_one_user_meet_whatever_number_a_namespace_gives_him)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port;
+    struct velo_msg msg;
+
+    if (child_wait(child_start(enter_users_namespace, NULL)) != 0)
+        test_skip("this user may not make a namespace of users");
+    attr.vpid = 1;
+    attr.flags = VELO_PORT_DEPARTURES;
+    CHECK_OK(velo_port_open(&attr, &port));
+    pid_t peer = child_start(meet_from_another_namespace, NULL);
+    message_expect(port, 8, 1, VELO_ID(0, 2));
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 2));
+    message_send(conn, 8, 2);
+    /* Each has a file of its own number: the sender is seen to live in the receiver's. */
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, 500 * TEST_MS), VELO_TIMEOUT);
+    CHECK_OK(velo_conn_status(conn));
+    child_kill(peer);
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_conn_status(conn), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(port_open(2))); /* Takes away what the dead one left. */
+}
+
+static void block_numbers(const char *domain, unsigned count)
+{
+    char path[256];
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(path, sizeof(path), "%s/velo.%s+lives.%u", test_shm_dir(), domain,
+                 (unsigned)geteuid() + i);
+        CHECK_EQ(symlink("/nowhere", path), 0);
+    }
+}
+
+static void unblock_numbers(const char *domain, unsigned count)
+{
+    char path[256];
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(path, sizeof(path), "%s/velo.%s+lives.%u", test_shm_dir(), domain,
+                 (unsigned)geteuid() + i);
+        CHECK_EQ(unlink(path), 0);
+    }
+}
+
+static void greet(void *arg)
+{
+    struct velo_port *port = port_open(2);
+
+    (void)arg;
+    message_send(port_connect(port, VELO_ID(0, 1)), 8, 1);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(names_that_others_have_taken_are_passed_by)
+{
+    struct velo_port *port = NULL;
+
+    block_numbers(test_domain(), NUMBERS - 1);
+    port = port_open(1);
+    child_join(child_start(greet, NULL));
+    message_expect(port, 8, 1, VELO_ID(0, 2));
+    CHECK_OK(velo_port_close(port));
+    unblock_numbers(test_domain(), NUMBERS - 1);
+    block_numbers(test_domain(), NUMBERS);
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_ACCESS, "not of this user");
+    unblock_numbers(test_domain(), NUMBERS);
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+static void greet_and_stay(void *arg)
+{
+    (void)arg;
+    message_send(port_connect(port_open(2), VELO_ID(0, 1)), 8, 1);
+    for (;;)
+        pause();
+}
+
+/* Nobody reads it: who lives stands in the kernel's locks, wherever the file ends. */
+TEST(what_somebody_writes_into_the_file_changes_nothing)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port;
+    struct velo_msg msg;
+    char path[256];
+
+    attr.vpid = 1;
+    attr.flags = VELO_PORT_DEPARTURES;
+    CHECK_OK(velo_port_open(&attr, &port));
+    lives_path(path, test_domain());
+    CHECK_EQ(truncate(path, INT64_C(1) << 40), 0);
+    /* A process of its own: who closes the file loses its locks on it. */
+    pid_t peer = child_start(greet_and_stay, NULL);
+    message_expect(port, 8, 1, VELO_ID(0, 2));
+    CHECK_EQ(truncate(path, 0), 0);
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, 300 * TEST_MS), VELO_TIMEOUT);
+    child_kill(peer);
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(port_open(2)));
+    CHECK_EQ(access(path, F_OK), -1);
+}
+
+/* ---- what is left of it ---------------------------------------------------------------------- */
 
 static void die_in_a_domain(void *domain)
 {

@@ -63,7 +63,20 @@ static void open_without_inodes(void *arg)
     CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_NO_SPACE, temp_dir);
 }
 
-TEST(no_room_for_another_file_is_reported) { run_with_tmpfs(open_without_inodes); }
+static void open_with_one_inode(void *arg)
+{
+    struct velo_port *port = NULL;
+
+    (void)arg;
+    mount_tmpfs("size=1m,nr_inodes=2"); /* The folder has one. */
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_NO_SPACE, temp_dir);
+}
+
+TEST(no_room_for_another_file_is_reported)
+{
+    run_with_tmpfs(open_without_inodes);
+    run_with_tmpfs(open_with_one_inode);
+}
 
 /* Memory that is short must show in velo_connect(), never as a SIGBUS while messages pass. */
 static void connect_until_full(void *arg)
