@@ -305,6 +305,16 @@ static void meet_from_another_namespace(void *arg)
         pause();
 }
 
+static void find_no_place(void *arg)
+{
+    struct velo_port *port = port_open(3);
+    struct velo_conn *conn = NULL;
+
+    (void)arg;
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 1), &conn, 300 * TEST_MS), VELO_ERR_FULL);
+    CHECK_OK(velo_port_close(port));
+}
+
 TEST(processes_of_one_user_meet_whatever_number_a_namespace_gives_him)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
@@ -314,14 +324,18 @@ TEST(processes_of_one_user_meet_whatever_number_a_namespace_gives_him)
     if (child_wait(child_start(enter_users_namespace, NULL)) != 0)
         test_skip("this user may not make a namespace of users");
     attr.vpid = 1;
+    attr.conns_max = 1;
     attr.flags = VELO_PORT_DEPARTURES;
     CHECK_OK(velo_port_open(&attr, &port));
     pid_t peer = child_start(meet_from_another_namespace, NULL);
     message_expect(port, 8, 1, VELO_ID(0, 2));
     struct velo_conn *conn = port_connect(port, VELO_ID(0, 2));
     message_send(conn, 8, 2);
-    /* Each has a file of its own number: the sender is seen to live in the receiver's. */
-    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, 500 * TEST_MS), VELO_TIMEOUT);
+    /* Each has a file of its own number. Who finds no place has the receiver look for the dead: the
+     * sender is seen to live in the receiver's file. */
+    pid_t late = child_start(find_no_place, NULL);
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, 1000 * TEST_MS), VELO_TIMEOUT);
+    child_join(late);
     CHECK_OK(velo_conn_status(conn));
     child_kill(peer);
     CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
