@@ -35,7 +35,9 @@ LIMIT_S = 60.0
 NOT_OF_THE_SYSTEM = ("VELO_ERR_FULL", "VELO_ERR_IN_USE")
 # What a file cannot be found or removed by.
 MAY_STAY = ("stat", "unlink", "opendir", "fdopendir")
-# The file of those who live goes only while it is locked. The next program takes it away.
+# The file of those who live (lib/shm/lives.h) is removed by who can lock all of it. Without a lock
+# somebody may join in that moment. Then a name without bytes stays; the next program of the user
+# takes it over or away, as `velo clean` does.
 LIVES, LIVES_MAY_STAY = "+lives.", ("fcntl",)
 # A crash that a launcher tells of.
 CRASHES = ("signal 11", "signal 6", "signal 8", "signal 7", "SIGSEGV", "SIGABRT", "SIGBUS")
