@@ -291,10 +291,7 @@ static bool is_sender_alive(const struct velo_port *port, uint64_t entry)
     return entry & ENTRY_CARRIED || life_goes_on(port->segment, entry_generation(entry));
 }
 
-static bool is_at_end(enum entry_state state)
-{
-    return state == ENTRY_ENDED || state == ENTRY_GIVEN_UP || state == ENTRY_LOST;
-}
+static bool is_at_end(enum entry_state state) { return state >= ENTRY_ENDED; }
 
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)

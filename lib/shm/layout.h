@@ -154,11 +154,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes use the low h
 
 /* A connection table entry is one word, so that a claim names the sender in one step. */
 enum entry_state {
-    ENTRY_FREE = 0,     /* Anyone may claim it. Only the owner stores this. */
-    ENTRY_CLAIMED = 1,  /* A sender sets it up. */
-    ENTRY_READY = 2,    /* In use. */
-    ENTRY_ENDED = 3,    /* The sender disconnected; the owner drains and frees it. */
-    ENTRY_REFUSED = 4,  /* The owner found nonsense in the ring and will not read it again. */
+    ENTRY_FREE = 0,    /* Anyone may claim it. Only the owner stores this. */
+    ENTRY_CLAIMED = 1, /* A sender sets it up. */
+    ENTRY_READY = 2,   /* In use. */
+    ENTRY_REFUSED = 3, /* The owner found nonsense in the ring and will not read it again. */
+    /* From here on its sender is done with it. */
+    ENTRY_ENDED = 4,    /* The sender disconnected; the owner drains and frees it. */
     ENTRY_GIVEN_UP = 5, /* The sender got no memory for the ring; the owner frees it. */
     ENTRY_LOST = 6,     /* As ENTRY_ENDED, but the sender has died, as its network says. */
 };
