@@ -14,8 +14,8 @@
 #define FREE    0
 #define CLAIMED 1
 #define READY   2
-#define ENDED   3
-#define REFUSED 4
+#define REFUSED 3
+#define ENDED   4
 #define GIVEN_UP 5 /* claimed, but there was no memory for the ring */
 #define WORD(state, who) ((state) + 8 * (who))
 #define STATE(word)      ((word) % 8)
