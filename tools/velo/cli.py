@@ -6,6 +6,7 @@ and matplotlib: the modules of the commands import nothing that needs these befo
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -87,13 +88,10 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         description="Measure, inspect and report on velo, messages between processes at the speed "
         "of one cache line.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, help="print the version and end")
-    commands = parser.add_subparsers(
-        metavar="COMMAND", dest="command", parser_class=argparse.ArgumentParser
-    )
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", parser_class=_CommandParser)
     first = words[0] if words else ""
     chosen = [first] if first in COMMANDS else [] if first == "--version" else COMMANDS
     for name in chosen:  # Cost: all modules take longer to import than a job takes to start.
@@ -127,7 +125,32 @@ def overview(parser: argparse.ArgumentParser) -> str:
     return "\n".join(lines)
 
 
-class _Parser(argparse.ArgumentParser):
+def _columns() -> int:
+    """As shutil.get_terminal_size() has it."""
+    with contextlib.suppress(ValueError):
+        if columns := int(os.environ.get("COLUMNS", "0")):
+            return columns
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
+
+
+class _Help(argparse.HelpFormatter):
+    """As wide as by default. Cost: that loads shutil for each option's checks; see velo.which."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """The parser of one command."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, **more})
+
+
+class _Parser(_CommandParser):
     """The parser of the command itself."""
 
     def format_help(self) -> str:
