@@ -718,5 +718,5 @@ int main(int argc, char **argv)
 		{ "messages after the removal", plain ? NULL : messages },
 	};
 
-	return tests_run(tests, sizeof(tests) / sizeof(*tests));
+	return tests_run(tests, sizeof(tests) / sizeof(*tests), NULL);
 }

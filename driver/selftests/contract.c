@@ -2,6 +2,8 @@
 /*
  * The contract of Documentation/userspace-api/velo.rst: one test for each of its lines that holds
  * today, by two users and root. Run by root in a guest with a card; what it says is TAP.
+ *
+ *	contract [NAME]		all, or one of them
  */
 #include <poll.h>
 #include <signal.h>
@@ -185,7 +187,7 @@ static void root_gives_up_numbers(void)
 	CHECK(sysfs_number("contexts_kept") == 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct test tests[] = {
 		{ "number_is_kept_while_memory_is_entered_for_it",
@@ -204,7 +206,7 @@ int main(void)
 	if (told == MAP_FAILED || chmod(DEVICE, 0666) || sysfs_write("links", "0") ||
 	    sysfs_write("release", "all"))
 		return 1;
-	failed = tests_run(tests, sizeof(tests) / sizeof(*tests));
+	failed = tests_run(tests, sizeof(tests) / sizeof(*tests), argc > 1 ? argv[1] : NULL);
 	snprintf(text, sizeof(text), "%ld", links);
 	return sysfs_write("links", text) || chmod(DEVICE, 0600) || failed;
 }

@@ -418,8 +418,9 @@ int notify(struct port *port, uint32_t context)
 
 /* --- a program -------------------------------------------------------------------------------- */
 
-int tests_run(const struct test *tests, unsigned int count)
+int tests_run(const struct test *tests, unsigned int count, const char *only)
 {
+	bool is_there = !only;
 	unsigned int i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -427,14 +428,18 @@ int tests_run(const struct test *tests, unsigned int count)
 	for (i = 0; i < count; i++) {
 		unsigned int before = failures;
 
-		if (!tests[i].run) {
-			printf("ok %u %s # SKIP wants a card\n", i + 1, tests[i].name);
+		is_there |= only && !strcmp(only, tests[i].name);
+		if (!tests[i].run || (only && strcmp(only, tests[i].name))) {
+			printf("ok %u %s # SKIP %s\n", i + 1, tests[i].name,
+			       tests[i].run ? "not asked for" : "wants a card");
 			continue;
 		}
 		tests[i].run();
 		CHECK(sysfs_number("contexts") == 0 && sysfs_number("pages") == 0);
 		printf("%s %u %s\n", failures == before ? "ok" : "not ok", i + 1, tests[i].name);
 	}
+	if (!is_there)
+		printf("Bail out! There is no test %s\n", only);
 	printf("# %u checks, %u failed\n", checks, failures);
-	return failures != 0;
+	return failures || !is_there;
 }

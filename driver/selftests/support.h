@@ -107,8 +107,8 @@ struct test {
 	void (*run)(void); /* NULL: it cannot be run here */
 };
 
-/* What the program ends with. */
-int tests_run(const struct test *tests, unsigned int count);
+/* What the program ends with. `only`: the name of the one to run, or NULL. */
+int tests_run(const struct test *tests, unsigned int count, const char *only);
 
 static inline uint64_t target_page(uint32_t node, uint32_t context)
 {
