@@ -23,6 +23,8 @@
 /* Times after which something is wrong [us]. A simulated card is slow. */
 #define VELO_FORGET_US 200000
 #define VELO_BROKEN_US 10000000
+/* Cycles: ten packets that each wait so long are over in VELO_BROKEN_US, simulated ones too. */
+#define VELO_FORGET_PATIENCE (1u << 16)
 /* Between two looks; most waits are over at the first one. */
 #define VELO_POLL_US 20
 
@@ -220,10 +222,11 @@ static bool velo_page_is_forgotten(struct velo_card *card, unsigned int us)
  * @page: the page, whose entry has been zeroed
  *
  * A notification queue that nobody empties may hold up the RMA unit, and with it what waits for
- * the page. Then what is for full queues is dropped until this is over.
+ * the page. Then what is for full queues is dropped after VELO_FORGET_PATIENCE until this is over.
  */
 void velo_node_forget_page(struct velo_card *card, unsigned long page)
 {
+	u32 patience = READ_ONCE(card->setup.ring_patience);
 	bool is_forgotten;
 
 	if (READ_ONCE(card->broken))
@@ -231,8 +234,10 @@ void velo_node_forget_page(struct velo_card *card, unsigned long page)
 	velo_reg_write(card, VELO_REG_INVALIDATE, FIELD_PREP(VELO_REG_INVALIDATE_PAGE_MASK, page));
 	if (velo_page_is_forgotten(card, VELO_FORGET_US))
 		return;
-	velo_reg_write(card, VELO_REG_WATCHDOG,
-		       VELO_REG_WATCHDOG_ENABLE_MASK | VELO_REG_WATCHDOG_CYCLES_MASK);
+	if (!patience || patience > VELO_FORGET_PATIENCE)
+		velo_reg_write(card, VELO_REG_WATCHDOG,
+			       velo_patience_word(VELO_FORGET_PATIENCE,
+						  VELO_REG_WATCHDOG_ENABLE_MASK));
 	is_forgotten = velo_page_is_forgotten(card, VELO_BROKEN_US);
 	velo_node_write_patience(card);
 	if (!is_forgotten)

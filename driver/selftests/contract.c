@@ -22,7 +22,11 @@ static struct {
 	uint32_t context;
 	uint32_t page;
 	volatile bool go;
+	volatile bool is_full;
 } *told;
+
+/* As the card had it. */
+static char patience[32];
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
@@ -187,6 +191,122 @@ static void root_gives_up_numbers(void)
 	CHECK(sysfs_number("contexts_kept") == 0);
 }
 
+/* --- full rings and queues -------------------------------------------------------------------- */
+
+/* What a process does that reads nothing: it fills what it has, says so, and goes on. */
+static void sends_and_never_reads(struct port *port, bool notifications)
+{
+	const uint64_t notify_itself[VELO_RMA_DESCRIPTOR_WORDS] = {
+		velo_rma_descriptor_word0_pack(VELO_RMA_OP_NOTIFY, VELO_RMA_PLACE_REQUESTER, 0,
+					       (uint8_t)port->take.node,
+					       (uint8_t)port->take.number, 17, 0),
+	};
+	const off_t descriptors = (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0);
+	unsigned int room = notifications ? port->take.queue_entries : port->take.ring_slots;
+	uint64_t line[2];
+	unsigned int i;
+
+	make_line(line, 1, 2);
+	for (i = 0; told->go; i++) {
+		if (notifications) {
+			(void)!pwrite(port->file, notify_itself, sizeof(notify_itself), descriptors);
+		} else {
+			store(port->target + 8, line, 2);
+			wait_until_taken(port);
+		}
+		told->is_full = i > room;
+	}
+}
+
+/*
+ * A simulated card takes seconds for the cycles that the default is. How long a bystander waits is a
+ * number of such times, so it is the same test with a shorter one.
+ */
+#define PATIENCE_HERE "500"
+
+/* Runs beside a bystander, so it is no user_start(). */
+static pid_t hog_start(bool notifications, const char *cycles)
+{
+	struct port port;
+	pid_t pid;
+
+	CHECK(sysfs_number("ring_patience") > 0);
+	CHECK(sysfs_write("ring_patience", cycles) == 0);
+
+	told->go = true;
+	told->is_full = false;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		if (setuid(OWNER))
+			_exit(1);
+		port_open(&port, VELO_CARD_ANY);
+		sends_and_never_reads(&port, notifications);
+		_exit(0);
+	}
+	while (!told->is_full && waitpid(pid, NULL, WNOHANG) == 0)
+		usleep(1000);
+	return pid;
+}
+
+static void hog_end(pid_t pid)
+{
+	told->go = false;
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(sysfs_write("ring_patience", patience) == 0);
+}
+
+static void exchanges_messages(void)
+{
+	struct port port;
+	uint64_t line[8];
+	unsigned int i;
+
+	port_open(&port, VELO_CARD_ANY);
+	for (i = 0; i < 10; i++) {
+		make_line(line, (uint8_t)i, 2);
+		store(port.target + 8, line, 2);
+		if (!receive(&port, (uint8_t)i, 2, port.take.number))
+			return;
+	}
+}
+
+static void puts_into_memory(void)
+{
+	struct port port;
+	uint32_t page;
+	unsigned int i;
+
+	port_open(&port, VELO_CARD_ANY);
+	CHECK(context_enter(port.file, pages(1), PAGE, 7, &page) == 0);
+	for (i = 0; i < 10; i++)
+		CHECK(put(&port, page, page, 64) == VELO_ERROR_NONE);
+}
+
+static void who_never_reads_its_ring_stops_nobody(void)
+{
+	long dropped = sysfs_number("counters/dropped");
+	pid_t hog = hog_start(false, PATIENCE_HERE);
+
+	user_end(user_start(HEIR, exchanges_messages));
+	user_end(user_start(HEIR, puts_into_memory));
+	/* What was dropped shows. */
+	CHECK(sysfs_number("counters/dropped") > dropped);
+	CHECK(sysfs_number("counters/completer_error") == VELO_ERROR_STALL);
+	hog_end(hog);
+}
+
+static void who_never_reads_its_queue_stops_nobody(void)
+{
+	pid_t hog = hog_start(true, PATIENCE_HERE);
+
+	user_end(user_start(HEIR, puts_into_memory));
+	user_end(user_start(HEIR, exchanges_messages));
+	CHECK(sysfs_number("counters/rma_error") == VELO_ERROR_STALL);
+	hog_end(hog);
+}
+
 int main(int argc, char **argv)
 {
 	const struct test tests[] = {
@@ -197,6 +317,8 @@ int main(int argc, char **argv)
 		{ "number_is_kept_while_a_grant_names_it", number_is_kept_while_a_grant_names_it },
 		{ "number_is_kept_while_the_card_has_links", number_is_kept_while_the_card_has_links },
 		{ "root_gives_up_numbers", root_gives_up_numbers },
+		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
+		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
 	};
 	const long links = sysfs_number("links");
 	char text[32];
@@ -206,6 +328,7 @@ int main(int argc, char **argv)
 	if (told == MAP_FAILED || chmod(DEVICE, 0666) || sysfs_write("links", "0") ||
 	    sysfs_write("release", "all"))
 		return 1;
+	snprintf(patience, sizeof(patience), "%ld", sysfs_number("ring_patience"));
 	failed = tests_run(tests, sizeof(tests) / sizeof(*tests), argc > 1 ? argv[1] : NULL);
 	snprintf(text, sizeof(text), "%ld", links);
 	return sysfs_write("links", text) || chmod(DEVICE, 0600) || failed;
