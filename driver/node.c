@@ -43,6 +43,14 @@ static void velo_node_write_patience(struct velo_card *card)
 					  VELO_REG_ACCESS_WATCHDOG_ENABLE_MASK));
 }
 
+static void velo_node_write_moderation(struct velo_card *card)
+{
+	void __iomem *at = card->function + VELO_PCIE_REG_SETTING;
+	u64 word = readq(at) & ~(u64)VELO_PCIE_SETTING_MODERATION_MASK;
+
+	writeq(word | FIELD_PREP(VELO_PCIE_SETTING_MODERATION_MASK, card->setup.moderation), at);
+}
+
 static void velo_node_write_route(struct velo_card *card, unsigned int target)
 {
 	velo_reg_write(card, VELO_REG_ROUTES + 8 * target, card->setup.routes[target]);
@@ -99,6 +107,7 @@ void velo_node_set_up(struct velo_card *card)
 	for (i = 0; i < VELO_NODES; i++)
 		velo_node_write_route(card, i);
 	velo_node_write_patience(card);
+	velo_node_write_moderation(card);
 	velo_reg_write(card, VELO_REG_PAGES, velo_memory_pages_word(card));
 	velo_reg_write(card, VELO_REG_LINKS,
 		       FIELD_PREP(VELO_REG_LINKS_ENABLE_MASK, card->setup.links));
@@ -151,6 +160,23 @@ int velo_node_set_patience(struct velo_card *card, u32 *patience, u32 cycles)
 	*patience = cycles;
 	if (!card->dead)
 		velo_node_write_patience(card);
+	return 0;
+}
+
+/* As the card has it. */
+u32 velo_node_moderation(struct velo_card *card)
+{
+	if (card->dead)
+		return card->setup.moderation;
+	return FIELD_GET(VELO_PCIE_SETTING_MODERATION_MASK,
+			 readq(card->function + VELO_PCIE_REG_SETTING));
+}
+
+int velo_node_set_moderation(struct velo_card *card, u32 cycles)
+{
+	card->setup.moderation = cycles;
+	if (!card->dead)
+		velo_node_write_moderation(card);
 	return 0;
 }
 

@@ -49,6 +49,8 @@ VELO_SETTING(links, card->setup.links, velo_node_set_links(card, value), U8_MAX)
 VELO_SETTING(ring_patience, card->setup.ring_patience,
 	     velo_node_set_patience(card, &card->setup.ring_patience, value),
 	     VELO_REG_WATCHDOG_CYCLES_MASK);
+VELO_SETTING(moderation, velo_node_moderation(card), velo_node_set_moderation(card, value),
+	     U16_MAX);
 VELO_SETTING(access_patience, card->setup.access_patience,
 	     velo_node_set_patience(card, &card->setup.access_patience, value),
 	     VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK);
@@ -181,6 +183,7 @@ static struct attribute *velo_settings[] = {
 	&dev_attr_links.attr,
 	&dev_attr_ring_patience.attr,
 	&dev_attr_access_patience.attr,
+	&dev_attr_moderation.attr,
 	&dev_attr_grants.attr,
 	&dev_attr_contexts.attr,
 	&dev_attr_contexts_max.attr,

@@ -126,6 +126,7 @@ struct velo_grants {
  * @routes: words of the routing table
  * @links: links that may come up
  * @ring_patience: cycles until what is for a full ring is dropped; 0: never
+ * @moderation: cycles between two interrupts of a vector, at least
  * @access_patience: cycles until an access of the host is given up; 0: never
  */
 struct velo_setup {
@@ -133,6 +134,7 @@ struct velo_setup {
 	u16 routes[VELO_NODES];
 	u8 links;
 	u32 ring_patience;
+	u32 moderation;
 	u32 access_patience;
 };
 
@@ -270,6 +272,8 @@ void velo_node_shut_down(struct velo_card *card);
 int velo_node_set_number(struct velo_card *card, u8 node);
 int velo_node_set_links(struct velo_card *card, u8 links);
 int velo_node_set_routes(struct velo_card *card, const u16 *routes);
+u32 velo_node_moderation(struct velo_card *card);
+int velo_node_set_moderation(struct velo_card *card, u32 cycles);
 int velo_node_set_patience(struct velo_card *card, u32 *patience, u32 cycles);
 int velo_routes_parse(const char *text, u16 *routes);
 void velo_node_forget_page(struct velo_card *card, unsigned long page);

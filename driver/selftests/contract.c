@@ -307,6 +307,21 @@ static void who_never_reads_its_queue_stops_nobody(void)
 	hog_end(hog);
 }
 
+/* --- interrupts ------------------------------------------------------------------------------- */
+
+/* How often a vector interrupts then is the hardware's to keep (rtl/pcie). */
+static void interrupts_have_a_limit(void)
+{
+	long cycles = sysfs_number("moderation");
+	char text[32];
+
+	CHECK(cycles > 0);
+	CHECK(sysfs_write("moderation", "65536") == EINVAL);
+	CHECK(sysfs_write("moderation", "65535") == 0 && sysfs_number("moderation") == 65535);
+	snprintf(text, sizeof(text), "%ld", cycles);
+	CHECK(sysfs_write("moderation", text) == 0 && sysfs_number("moderation") == cycles);
+}
+
 int main(int argc, char **argv)
 {
 	const struct test tests[] = {
@@ -319,6 +334,7 @@ int main(int argc, char **argv)
 		{ "root_gives_up_numbers", root_gives_up_numbers },
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
+		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 	};
 	const long links = sysfs_number("links");
 	char text[32];
