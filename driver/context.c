@@ -260,6 +260,7 @@ void velo_context_close(struct velo_context *ctx)
 		mmu_notifier_unregister(&ctx->owner, ctx->mm);
 		velo_memory_free(ctx);
 	}
+	velo_map_free(ctx);
 	put_device(&ctx->card->dev);
 	kfree(ctx);
 }

@@ -4,8 +4,12 @@
  *
  * Pages are put into a mapping when they are first accessed, and taken out again when the context
  * ends or a grant is withdrawn. velo_card.live is held for both, so none is put in afterwards.
+ *
+ * That a card is reset is no fault of the process, so it gets no signal: it then finds pages that
+ * show nothing, and that take what it stores.
  */
 #include <linux/mm.h>
+#include <linux/pgtable.h>
 
 #include "velo.h"
 
@@ -89,16 +93,51 @@ static unsigned long velo_map_pfn(struct velo_context *ctx, pgoff_t page)
 	}
 }
 
+/* Pages for stores, queue and ring: what is stored looks neither like entry nor line. */
+#define VELO_NOWHERE_ORDER 2
+
+/* The page that a place has once the context has ended; 0: there is no memory. */
+static unsigned long velo_map_nowhere(struct velo_context *ctx, struct vm_fault *vmf)
+{
+	unsigned int kind = velo_map_kind(vmf->pgoff);
+	struct page *pages;
+
+	if (!READ_ONCE(ctx->nowhere)) {
+		pages = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_ZERO, VELO_NOWHERE_ORDER);
+		if (!pages)
+			return 0;
+		if (cmpxchg(&ctx->nowhere, NULL, pages)) /* Another thread was faster. */
+			__free_pages(pages, VELO_NOWHERE_ORDER);
+	}
+	if (kind == VELO_CARD_RING) /* Which is mapped for reading only. */
+		return page_to_pfn(READ_ONCE(ctx->nowhere)) + 2;
+	return page_to_pfn(READ_ONCE(ctx->nowhere)) + (kind == VELO_CARD_QUEUE);
+}
+
+/* Nothing is mapped any more. */
+void velo_map_free(struct velo_context *ctx)
+{
+	if (ctx->nowhere)
+		__free_pages(ctx->nowhere, VELO_NOWHERE_ORDER);
+}
+
 static vm_fault_t velo_map_fault(struct vm_fault *vmf)
 {
-	struct velo_context *ctx = vmf->vma->vm_file->private_data;
+	struct vm_area_struct *vma = vmf->vma;
+	struct velo_context *ctx = vma->vm_file->private_data;
 	vm_fault_t result = VM_FAULT_SIGBUS;
+	pgprot_t prot = vma->vm_page_prot;
 	unsigned long pfn;
 
 	down_read(&ctx->card->live);
-	pfn = ctx->dead ? 0 : velo_map_pfn(ctx, vmf->pgoff);
+	if (ctx->dead) {
+		pfn = velo_map_nowhere(ctx, vmf);
+		prot = vm_get_page_prot(vma->vm_flags); /* Memory as any other. */
+	} else {
+		pfn = velo_map_pfn(ctx, vmf->pgoff);
+	}
 	if (pfn)
-		result = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+		result = vmf_insert_pfn_prot(vma, vmf->address, pfn, prot);
 	up_read(&ctx->card->live);
 	return result;
 }

@@ -237,6 +237,7 @@ struct velo_card {
  * @queue_head: entries that its process has seen
  * @regions: memory that it has entered, under velo_card.pages
  * @stored_to: numbers of this card that it may store to, and that count it as a user
+ * @nowhere: pages that are mapped once the context has ended, NULL before the first access
  */
 struct velo_context {
 	struct velo_card *card;
@@ -260,6 +261,7 @@ struct velo_context {
 	u16 queue_head;
 	struct list_head regions;
 	DECLARE_BITMAP(stored_to, VELO_VPIDS);
+	struct page *nowhere;
 };
 
 /* pci.c */
@@ -336,6 +338,7 @@ __poll_t velo_interrupt_poll(struct velo_context *ctx, struct file *file, poll_t
 
 /* map.c */
 int velo_map(struct velo_context *ctx, struct vm_area_struct *vma);
+void velo_map_free(struct velo_context *ctx);
 void velo_map_zap(struct velo_context *ctx);
 void velo_map_zap_targets(struct velo_context *ctx);
 

@@ -322,6 +322,80 @@ static void interrupts_have_a_limit(void)
 	CHECK(sysfs_write("moderation", text) == 0 && sysfs_number("moderation") == cycles);
 }
 
+/* --- the end of things ------------------------------------------------------------------------ */
+
+static void has_a_message_and_tells_it(void)
+{
+	struct port port;
+	uint64_t line[8];
+
+	port_open_at(&port, NUMBER, VELO_CARD_ANY);
+	make_line(line, 7, 8);
+	store(port.target + 7 * 8, line, 8);
+	CHECK(receive(&port, 7, 8, NUMBER));
+}
+
+static void sees_nothing_of_the_next_owner(void)
+{
+	struct port port;
+	struct pollfd poll_file;
+	volatile uint64_t *ring;
+	uint64_t word = 0;
+	unsigned int i;
+
+	port_open_at(&port, NUMBER, VELO_CARD_ANY);
+	poll_file = (struct pollfd){ port.file, POLLIN, 0 };
+	ring = (volatile uint64_t *)port.ring;
+	CHECK(ring[0] == 0);
+	told->go = true;
+	while (told->go) /* Root resets the card, and another one takes the number. */
+		usleep(1000);
+	CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
+	CHECK_FAILS(pread(port.file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)), ENODEV);
+	CHECK(store_signal(port.target + 8) == 0);
+	CHECK(store_signal(port.descriptors) == 0);
+	CHECK(store_signal(port.ring_pointer) == 0);
+	CHECK(store_signal(port.queue_pointer) == 0);
+	for (i = 0; i < port.take.ring_slots * 8; i++)
+		word |= ring[i];
+	for (i = 0; i < port.take.queue_entries * 2; i++)
+		word |= port.queue[i];
+	CHECK(word == 0);
+	port.target[0] = 1; /* Which is no notification. */
+	CHECK(port.queue[0] == 0 && ring[0] == 0);
+	port.queue[1] = 2;
+	CHECK(port.queue[1] == 2 && ring[1] == 0);
+	fflush(stdout);
+	_exit(failures != 0);
+}
+
+/* Its user would be told when the test ends; here it goes on beside others. */
+static void reset_is_an_error_and_no_signal(void)
+{
+	const long cycles = sysfs_number("ring_patience"), moderation = sysfs_number("moderation");
+	int status, reset_file;
+	pid_t pid;
+
+	told->go = false;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		failures = 0;
+		if (setuid(OWNER))
+			_exit(1);
+		sees_nothing_of_the_next_owner();
+	}
+	while (!told->go && waitpid(pid, NULL, WNOHANG) == 0)
+		usleep(1000);
+	reset_file = open(SYSFS "device/reset", O_WRONLY | O_CLOEXEC);
+	CHECK(reset_file >= 0 && write(reset_file, "1", 1) == 1);
+	close(reset_file);
+	CHECK(sysfs_number("ring_patience") == cycles && sysfs_number("moderation") == moderation);
+	user_end(user_start(HEIR, has_a_message_and_tells_it));
+	told->go = false;
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct test tests[] = {
@@ -335,6 +409,7 @@ int main(int argc, char **argv)
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
+		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
 	};
 	const long links = sysfs_number("links");
 	char text[32];
