@@ -108,6 +108,7 @@ void velo_node_set_up(struct velo_card *card)
 		velo_node_write_route(card, i);
 	velo_node_write_patience(card);
 	velo_node_write_moderation(card);
+	card->sent = velo_pcie_stores_taken(velo_node_stores(card));
 	velo_reg_write(card, VELO_REG_PAGES, velo_memory_pages_word(card));
 	velo_reg_write(card, VELO_REG_LINKS,
 		       FIELD_PREP(VELO_REG_LINKS_ENABLE_MASK, card->setup.links));
@@ -275,6 +276,13 @@ u64 velo_node_stores(struct velo_card *card)
 	return readq(card->function + VELO_PCIE_REG_STORES);
 }
 
+static bool velo_stores_leave_room(struct velo_card *card, u64 stores)
+{
+	u32 accepted = velo_pcie_stores_accepted(stores), taken = velo_pcie_stores_taken(stores);
+
+	return (s32)(taken - card->sent) >= 0 && accepted - taken < card->lines;
+}
+
 /**
  * velo_node_wait_stores() - wait until the node has taken what was stored so far
  * @card: the card
@@ -290,6 +298,24 @@ bool velo_node_wait_stores(struct velo_card *card)
 		return true;
 	return !read_poll_timeout(velo_node_stores, stores,
 				  (s32)(velo_pcie_stores_taken(stores) - accepted) >= 0,
+				  VELO_POLL_US, VELO_FORGET_US, false, card);
+}
+
+/**
+ * velo_node_wait_room() - wait until the kernel's line is free
+ * @card: the card; velo_card.send is held
+ *
+ * It is when the node has taken what the kernel stored last. Contexts that have more stores under
+ * way than they may can fill all lines, the kernel's too.
+ *
+ * Return: whether there is room.
+ */
+bool velo_node_wait_room(struct velo_card *card)
+{
+	u64 stores;
+
+	return !read_poll_timeout(velo_node_stores, stores,
+				  stores == VELO_GONE || velo_stores_leave_room(card, stores),
 				  VELO_POLL_US, VELO_FORGET_US, false, card);
 }
 

@@ -251,9 +251,9 @@ static int velo_card_set_up(struct velo_card *card)
 		err = velo_grants_init(card);
 	if (err)
 		return err;
-	card->lines_free = velo_pcie_function_store_lines(readq(card->function +
-								VELO_PCIE_REG_FUNCTION)) -
-			   VELO_LINES_KERNEL;
+	card->lines = velo_pcie_function_store_lines(readq(card->function +
+							   VELO_PCIE_REG_FUNCTION));
+	card->lines_free = card->lines - VELO_LINES_KERNEL;
 	for (i = 0; i < VELO_NODES; i++)
 		card->setup.routes[i] = VELO_ROUTE_NONE;
 	card->setup.routes[0] = VELO_ROUTE_LOCAL;

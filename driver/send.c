@@ -68,35 +68,39 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 	void __iomem *page = velo_send_page(ctx, address & PAGE_MASK);
 	u64 dropped, dropped_before;
 	unsigned long flags;
-	bool is_taken;
 
 	if (!page)
 		return -ENOMEM;
+	if (!velo_node_wait_room(card))
+		return -EAGAIN;
 	dropped_before = readq(card->function + VELO_PCIE_REG_DROPPED);
 	/* An interrupt might flush a part of it; the node refuses half a descriptor. */
 	local_irq_save(flags);
 	__iowrite64_copy(page + offset_in_page(address), line, len_bytes / 8);
 	wmb(); /* What is combined leaves before the store is waited for. */
 	local_irq_restore(flags);
-	is_taken = velo_node_wait_stores(card);
+	/* The answers come behind the line: by then the card has it, or has dropped it. */
+	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
 	dropped = readq(card->function + VELO_PCIE_REG_DROPPED);
 	/* A function that has been pulled out answers with ones, which no state of this register is. */
 	if (dropped == U64_MAX)
 		return -ENODEV;
 	if (velo_pcie_dropped_count(dropped) != velo_pcie_dropped_count(dropped_before))
-		return -EAGAIN;
-	return is_taken ? len_bytes : -EAGAIN;
+		return -EIO;
+	return len_bytes;
 }
 
 /**
- * velo_send() - store a line, and wait until the node has taken it
+ * velo_send() - store a line, if the card has room for it in time
  * @ctx: the context
  * @line: the line
  * @len_bytes: its length, a multiple of 8, at most a line
  * @offset: as in spec/velo_card.h
  *
- * Return: @len_bytes, or an error. Another context's store that was dropped meanwhile may make it
- * -EAGAIN, too.
+ * The node takes the card's lines in order, so nothing waits for a line that the card has.
+ *
+ * Return: @len_bytes, or an error. -EAGAIN: nothing was stored. -EIO: the card has dropped stores
+ * meanwhile, of a context that has more under way than it may; whether this one, it does not tell.
  */
 ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset)
 {

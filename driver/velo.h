@@ -159,7 +159,9 @@ struct velo_setup {
  * @numbers: of contexts
  * @number_next: where the search for a free number begins
  * @context_count: contexts that are taken
- * @lines_free: lines of stores that no context has
+ * @lines: stores that the card holds while the node takes none
+ * @lines_free: those that no context has
+ * @sent: the count of stores behind the kernel's last one, under @send
  * @grants: under @live
  * @setup: under @state
  * @users_lock: guards @users
@@ -196,7 +198,9 @@ struct velo_card {
 	struct velo_number numbers[VELO_VPIDS];
 	unsigned int number_next;
 	unsigned int context_count;
+	unsigned int lines;
 	unsigned int lines_free;
+	u32 sent;
 
 	struct velo_grants grants;
 	struct velo_setup setup;
@@ -280,6 +284,7 @@ int velo_node_set_patience(struct velo_card *card, u32 *patience, u32 cycles);
 int velo_routes_parse(const char *text, u16 *routes);
 void velo_node_forget_page(struct velo_card *card, unsigned long page);
 void velo_node_settle(struct velo_card *card);
+bool velo_node_wait_room(struct velo_card *card);
 bool velo_node_wait_stores(struct velo_card *card);
 u64 velo_node_stores(struct velo_card *card);
 

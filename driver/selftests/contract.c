@@ -23,6 +23,7 @@ static struct {
 	uint32_t page;
 	volatile bool go;
 	volatile bool is_full;
+	volatile bool is_refused;
 } *told;
 
 /* As the card had it. */
@@ -307,6 +308,73 @@ static void who_never_reads_its_queue_stops_nobody(void)
 	hog_end(hog);
 }
 
+/* --- sending --------------------------------------------------------------------------------- */
+
+/* Adds one as often as a call says so, while the node takes nothing; later the sum must be that. */
+static void adds_while_the_way_is_full(void)
+{
+	const size_t words = VELO_RMA_DESCRIPTOR_WORDS + VELO_RMA_OPERANDS_WORDS;
+	const off_t descriptors = (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0);
+	uint64_t add[VELO_RMA_DESCRIPTOR_WORDS + VELO_RMA_OPERANDS_WORDS];
+	unsigned int done = 0, refused = 0;
+	volatile uint64_t *sum;
+	struct port port;
+	uint32_t page;
+
+	port_open(&port, VELO_CARD_ANY);
+	sum = pages(2);
+	CHECK(context_enter(port.file, (void *)sum, 2 * PAGE, 7, &page) == 0);
+	add[0] = velo_rma_descriptor_word0_pack(VELO_RMA_OP_FETCH_COMPARE_ADD, 0, 1,
+						(uint8_t)port.take.node,
+						(uint8_t)port.take.number, 17, 8);
+	add[1] = velo_registered_address_pack(0, page + 1);
+	add[2] = velo_registered_address_pack(0, page);
+	add[3] = 0;
+	add[4] = 1;
+	while (refused < 5) {
+		ssize_t len_bytes = pwrite(port.file, add, words * 8, descriptors);
+
+		CHECK(len_bytes == (ssize_t)words * 8 || errno == EAGAIN);
+		if (len_bytes > 0)
+			done++;
+		else
+			refused++;
+	}
+	told->is_refused = true; /* Root lets the node go on. */
+	while (told->is_refused)
+		usleep(1000);
+	/* Descriptors of a context are worked off in order. */
+	wait_until_taken(&port);
+	CHECK(put(&port, page + 1, page + 1, 64) == VELO_ERROR_NONE);
+	printf("# %u adds taken and %u refused: the sum is %lu\n", done, refused,
+	       (unsigned long)*sum);
+	CHECK(done > 0 && *sum == done);
+}
+
+static void a_refused_add_is_never_done(void)
+{
+	pid_t hog = hog_start(true, "0"), adder;
+	int status;
+
+	told->is_refused = false;
+	fflush(stdout);
+	adder = fork();
+	if (adder == 0) {
+		failures = 0;
+		if (setuid(HEIR))
+			_exit(1);
+		adds_while_the_way_is_full();
+		fflush(stdout);
+		_exit(failures != 0);
+	}
+	while (!told->is_refused && waitpid(adder, NULL, WNOHANG) == 0)
+		usleep(1000);
+	CHECK(sysfs_write("ring_patience", PATIENCE_HERE) == 0);
+	told->is_refused = false;
+	CHECK(waitpid(adder, &status, 0) == adder && status == 0);
+	hog_end(hog);
+}
+
 /* --- interrupts ------------------------------------------------------------------------------- */
 
 /* How often a vector interrupts then is the hardware's to keep (rtl/pcie). */
@@ -408,6 +476,7 @@ int main(int argc, char **argv)
 		{ "root_gives_up_numbers", root_gives_up_numbers },
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
+		{ "a_refused_add_is_never_done", a_refused_add_is_never_done },
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
 	};

@@ -312,7 +312,8 @@ static bool has_room(struct card *card, uint32_t len_words)
     return card->under_way + len_words <= card->share;
 }
 
-/* Without a share of the card's places. */
+/* Without a share of the card's places. After EAGAIN the card does not have the line; after other
+ * errors it may have, so the line is not repeated. */
 static bool store_by_call(const struct card *card, unsigned kind, uint64_t address,
                           const uint64_t *line, size_t len_bytes)
 {
