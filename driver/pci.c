@@ -155,6 +155,32 @@ static const struct pci_error_handlers velo_error_handlers = {
 	.reset_done = velo_reset_done,
 };
 
+/* --- sleep ------------------------------------------------------------------------------------ */
+
+/*
+ * A card that sleeps keeps nothing, so contexts end as at a reset. While the machine is awake a card
+ * may receive at any time, so there is no runtime power management.
+ */
+static int velo_suspend(struct device *dev)
+{
+	struct velo_card *card = dev_get_drvdata(dev);
+
+	mutex_lock(&card->state);
+	velo_card_end_contexts(card);
+	if (!READ_ONCE(card->broken))
+		velo_node_shut_down(card);
+	mutex_unlock(&card->state);
+	pci_clear_master(card->pdev);
+	return 0;
+}
+
+static int velo_resume(struct device *dev)
+{
+	return velo_card_revive(dev_get_drvdata(dev));
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(velo_sleep, velo_suspend, velo_resume);
+
 /* --- found, and gone -------------------------------------------------------------------------- */
 
 static void velo_card_put(void *data)
@@ -368,6 +394,7 @@ static struct pci_driver velo_driver = {
 	.remove = velo_remove,
 	.shutdown = velo_shutdown,
 	.err_handler = &velo_error_handlers,
+	.driver.pm = pm_sleep_ptr(&velo_sleep),
 };
 
 static int __init velo_init(void)

@@ -464,6 +464,31 @@ static void reset_is_an_error_and_no_signal(void)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
+/* --- the machine ------------------------------------------------------------------------------ */
+
+/*
+ * Some device of the guest refuses to sleep. So that the card sleeps before it is asked, the card is
+ * the last one that was found.
+ */
+static void sleep_is_as_a_reset(void)
+{
+	struct pollfd poll_file = { -1, POLLIN, 0 };
+	struct velo_card_take take;
+	long resets;
+
+	CHECK(sysfs_write("device/remove", "1") == 0);
+	CHECK(file_write("/sys/bus/pci/rescan", "1") == 0);
+	CHECK(chmod(DEVICE, 0666) == 0);
+	resets = sysfs_number("resets");
+	poll_file.fd = context_open(&take);
+	(void)file_write("/sys/power/state", "freeze");
+	CHECK(sysfs_number("resets") == resets + 1);
+	CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
+	close(poll_file.fd);
+	user_end(user_start(HEIR, exchanges_messages));
+	user_end(user_start(HEIR, puts_into_memory));
+}
+
 int main(int argc, char **argv)
 {
 	const struct test tests[] = {
@@ -479,6 +504,7 @@ int main(int argc, char **argv)
 		{ "a_refused_add_is_never_done", a_refused_add_is_never_done },
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
+		{ "sleep_is_as_a_reset", sleep_is_as_a_reset },
 	};
 	const long links = sysfs_number("links");
 	char text[32];

@@ -57,19 +57,24 @@ long parameter_number(const char *name)
 	return number_in("/sys/module/velo/parameters/", name);
 }
 
-int sysfs_write(const char *name, const char *text)
+int file_write(const char *path, const char *text)
 {
-	char path[256];
-	int file, error = 0;
+	int file = open(path, O_WRONLY | O_CLOEXEC), error = 0;
 
-	snprintf(path, sizeof(path), SYSFS "%s", name);
-	file = open(path, O_WRONLY | O_CLOEXEC);
 	if (file < 0)
 		return errno;
 	if (write(file, text, strlen(text)) != (ssize_t)strlen(text))
 		error = errno;
 	close(file);
 	return error;
+}
+
+int sysfs_write(const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), SYSFS "%s", name);
+	return file_write(path, text);
 }
 
 int context_take(int file, uint32_t number, struct velo_card_take *take)

@@ -38,6 +38,8 @@ long sysfs_number(const char *name);
 /* The driver's parameter; -1: it cannot be read. */
 long parameter_number(const char *name);
 /* 0, or the error. */
+int file_write(const char *path, const char *text);
+/* The same of a file of the card. */
 int sysfs_write(const char *name, const char *text);
 
 /* Open the card and take any context. Ends the program if that fails. */
