@@ -247,6 +247,22 @@ static int velo_card_reserve(struct velo_card *card)
 	return devm_add_action_or_reset(&card->pdev->dev, velo_card_unreserve, card);
 }
 
+/*
+ * A process can store bytes to the card, which answers that it does not support that. A machine must
+ * not take this for a failure of the card.
+ */
+static void velo_card_permit_bad_stores(struct pci_dev *pdev)
+{
+	int errors = pci_find_ext_capability(pdev, PCI_EXT_CAP_ID_ERR);
+	u32 mask;
+
+	pcie_capability_clear_word(pdev, PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_URRE);
+	if (!errors)
+		return;
+	pci_read_config_dword(pdev, errors + PCI_ERR_UNCOR_MASK, &mask);
+	pci_write_config_dword(pdev, errors + PCI_ERR_UNCOR_MASK, mask | PCI_ERR_UNC_UNSUP);
+}
+
 static int velo_card_set_up(struct velo_card *card)
 {
 	struct pci_dev *pdev = card->pdev;
@@ -285,6 +301,7 @@ static int velo_card_set_up(struct velo_card *card)
 	card->setup.routes[0] = VELO_ROUTE_LOCAL;
 	card->setup.ring_patience = VELO_RING_PATIENCE;
 	card->setup.moderation = VELO_MODERATION;
+	velo_card_permit_bad_stores(pdev);
 	pci_set_master(pdev);
 	velo_node_set_up(card);
 	return 0;

@@ -5,6 +5,7 @@
  *
  *	contract [NAME]		all, or one of them
  */
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -466,6 +467,46 @@ static void reset_is_an_error_and_no_signal(void)
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
+#define PCI_CAPABILITIES 0x34
+#define PCI_CAPABILITY_EXPRESS 0x10
+#define PCI_DEVICE_CONTROL 8
+#define PCI_REPORTS_UNSUPPORTED 0x8
+
+/* Where the card's register "device control" is. */
+static off_t device_control(int config)
+{
+	uint8_t at = 0, kind = 0;
+
+	CHECK(pread(config, &at, 1, PCI_CAPABILITIES) == 1);
+	while (at && pread(config, &kind, 1, at) == 1 && kind != PCI_CAPABILITY_EXPRESS)
+		if (pread(config, &at, 1, at + 1) != 1)
+			break;
+	CHECK(kind == PCI_CAPABILITY_EXPRESS);
+	return at + PCI_DEVICE_CONTROL;
+}
+
+/* A process may store bytes, which the card refuses: the machine must hear nothing of it. */
+static void a_bad_store_is_no_failure_of_the_machine(void)
+{
+	int config = open(SYSFS "device/config", O_RDWR | O_CLOEXEC);
+	char slot[PATH_MAX], *name;
+	uint16_t word = 0;
+	off_t at = device_control(config);
+
+	CHECK(realpath(SYSFS "device", slot));
+	name = strrchr(slot, '/') + 1;
+	CHECK(file_write("/sys/bus/pci/drivers/velo/unbind", name) == 0);
+	CHECK(pread(config, &word, 2, at) == 2);
+	word |= PCI_REPORTS_UNSUPPORTED;
+	CHECK(pwrite(config, &word, 2, at) == 2);
+	CHECK(pread(config, &word, 2, at) == 2 && word & PCI_REPORTS_UNSUPPORTED);
+	CHECK(file_write("/sys/bus/pci/drivers/velo/bind", name) == 0);
+	CHECK(pread(config, &word, 2, at) == 2 && !(word & PCI_REPORTS_UNSUPPORTED));
+	close(config);
+	CHECK(chmod(DEVICE, 0666) == 0);
+	user_end(user_start(HEIR, exchanges_messages));
+}
+
 /*
  * Some device of the guest refuses to sleep. So that the card sleeps before it is asked, the card is
  * the last one that was found.
@@ -504,6 +545,7 @@ int main(int argc, char **argv)
 		{ "a_refused_add_is_never_done", a_refused_add_is_never_done },
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
+		{ "a_bad_store_is_no_failure_of_the_machine", a_bad_store_is_no_failure_of_the_machine },
 		{ "sleep_is_as_a_reset", sleep_is_as_a_reset },
 	};
 	const long links = sysfs_number("links");
