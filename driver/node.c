@@ -76,6 +76,18 @@ int velo_node_check(struct velo_card *card)
 }
 
 /**
+ * velo_node_was_reset() - see whether the node is as it is after a reset
+ * @card: the card
+ *
+ * Return: whether it accesses no memory. Contexts of a broken card were not disabled, so only a
+ * reset makes it one that may be a bus master.
+ */
+bool velo_node_was_reset(struct velo_card *card)
+{
+	return !(velo_reg_read(card, VELO_REG_PAGES) & VELO_REG_PAGES_ENABLE_MASK);
+}
+
+/**
  * velo_node_shut_down() - take the node from the network, and all contexts from the node
  * @card: the card
  *

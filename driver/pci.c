@@ -108,19 +108,28 @@ static int velo_card_revive(struct velo_card *card)
 	mutex_lock(&card->state);
 	card->resets++;
 	err = velo_node_check(card);
+	if (!err && READ_ONCE(card->broken) && !velo_node_was_reset(card)) {
+		dev_err(&card->pdev->dev, "the reset had no effect\n");
+		err = -EIO;
+	}
 	if (!err) {
 		velo_node_shut_down(card);
 		pci_set_master(card->pdev);
 		WRITE_ONCE(card->broken, false);
 		velo_node_set_up(card);
+		pci_save_state(card->pdev); /* For velo_slot_reset(). */
 		down_write(&card->live);
 		card->dead = false;
 		up_write(&card->live);
+	} else {
+		WRITE_ONCE(card->broken, true);
+		pci_clear_master(card->pdev);
 	}
 	mutex_unlock(&card->state);
 	return err;
 }
 
+/* The kernel calls this after a reset that failed, too. */
 static void velo_reset_done(struct pci_dev *pdev)
 {
 	velo_card_revive(pci_get_drvdata(pdev));
@@ -140,10 +149,8 @@ static pci_ers_result_t velo_error_detected(struct pci_dev *pdev, pci_channel_st
 
 static pci_ers_result_t velo_slot_reset(struct pci_dev *pdev)
 {
-	if (pci_enable_device(pdev))
-		return PCI_ERS_RESULT_DISCONNECT;
+	/* The device was never disabled, so it is not enabled again: its command register comes back. */
 	pci_restore_state(pdev);
-	pci_save_state(pdev);
 	return velo_card_revive(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
 							 PCI_ERS_RESULT_RECOVERED;
 }

@@ -284,6 +284,7 @@ int velo_node_set_patience(struct velo_card *card, u32 *patience, u32 cycles);
 int velo_routes_parse(const char *text, u16 *routes);
 void velo_node_forget_page(struct velo_card *card, unsigned long page);
 void velo_node_settle(struct velo_card *card);
+bool velo_node_was_reset(struct velo_card *card);
 bool velo_node_wait_room(struct velo_card *card);
 bool velo_node_wait_stores(struct velo_card *card);
 u64 velo_node_stores(struct velo_card *card);
