@@ -200,6 +200,11 @@ int velo_map(struct velo_context *ctx, struct vm_area_struct *vma)
 		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
 		break;
 	}
+	/*
+	 * No processor encrypts a card's pages, nor, in a guest, memory that the kernel gave the
+	 * card. In a host it might, so velo_card_set_up() refuses that.
+	 */
+	vma->vm_page_prot = pgprot_decrypted(vma->vm_page_prot);
 	vma->vm_ops = &velo_map_operations;
 	return 0;
 }

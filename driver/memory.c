@@ -12,7 +12,9 @@
  */
 #include <linux/bitfield.h>
 #include <linux/bitmap.h>
+#include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -265,6 +267,27 @@ static void velo_region_free(struct velo_region *region)
 }
 
 /*
+ * Whether the card would not access the pages: a guest's that are encrypted, or where the kernel
+ * makes copies (swiotlb), as nobody would know when to copy. With an IOMMU whole pages need none.
+ */
+static bool velo_region_is_unreachable(struct velo_region *region)
+{
+	struct device *dev = &region->ctx->card->pdev->dev;
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct scatterlist *sg;
+	unsigned int i;
+
+	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+		return true;
+	if (domain && domain->type != IOMMU_DOMAIN_IDENTITY)
+		return false;
+	for_each_sgtable_dma_sg(&region->dma, sg, i)
+		if (dma_need_sync(dev, sg_dma_address(sg)))
+			return true;
+	return false;
+}
+
+/*
  * The pages are pinned. Give them to the card; velo_card.live is held. As soon as the region is on
  * the list, another thread may take it out and free it.
  */
@@ -284,6 +307,9 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 
 	err = dma_map_sgtable(dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
 	if (err)
 		goto free_table;
+	err = -EOPNOTSUPP;
+	if (velo_region_is_unreachable(region))
+		goto unmap;
 	err = velo_share_take(card, ctx->user, VELO_RESOURCE_TABLE, region->page_count,
 			      velo_table_pages());
 	if (err)

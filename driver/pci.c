@@ -5,6 +5,8 @@
  * Files may be open when the function goes away: the card's struct stays until the last one is
  * closed, and is dead until then.
  */
+#include <linux/cc_platform.h>
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/io.h>
@@ -276,6 +278,12 @@ static int velo_card_set_up(struct velo_card *card)
 	unsigned int i;
 	int err;
 
+	/* A process maps memory of the card's, and would have to map it as the kernel does. */
+	if (cc_platform_has(CC_ATTR_HOST_MEM_ENCRYPT) || !dev_is_dma_coherent(&pdev->dev))
+		return dev_err_probe(&pdev->dev, -EOPNOTSUPP, "%s\n",
+				     dev_is_dma_coherent(&pdev->dev) ?
+					     "memory is encrypted (mem_encrypt=off)" :
+					     "its accesses do not go through the caches");
 	err = pcim_enable_device(pdev);
 	if (!err)
 		err = velo_card_map(card);
