@@ -17,6 +17,7 @@
 
 #include "internal.h"
 #include "order.h"
+#include "raw.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -95,9 +96,10 @@ char *sim_channel_board(uint64_t board)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* Returns a negative errno, or how many were woken. */
 static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
 {
-    return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+    return raw_syscall(SYS_futex, (long)word, op, value, (long)timeout, 0, 0);
 }
 
 static bool simulator_is_gone(void) { return kill(area->pid, 0) != 0 && errno == ESRCH; }
@@ -114,9 +116,9 @@ static void wait_for_turn(struct sim_channel *channel, uint32_t tid)
 {
     static const struct timespec second = {.tv_sec = 1};
     while (order_turn_read(&channel->turn) == SIM_TURN_CALL && is_of(channel, tid)) {
-        bool is_woken = futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) == 0;
-        bool is_late = !is_woken && errno == ETIMEDOUT;
-        was_interrupted = was_interrupted || (!is_woken && errno == EINTR);
+        long status = futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second);
+        bool is_late = status == -ETIMEDOUT;
+        was_interrupted = was_interrupted || status == -EINTR;
         if (order_word_read(&area->ended) || (is_late && simulator_is_gone())) {
             (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
             _exit(SIM_EXIT);
