@@ -19,12 +19,11 @@
 #include "caller.h"
 #include "epoch.h"
 #include "nap.h"
+#include "sync.h"
 
 /* Each nap of a wait is longer than the one before. */
 #define NAP_MIN_NS INT64_C(1000)
 #define NAP_MAX_NS INT64_C(100000)
-
-#define FOREVER_NS INT64_MAX
 
 /* pthread_join() looks this many times for the end of a thread that has said that it ends. */
 #define END_LOOKS 10000
@@ -40,19 +39,15 @@ static __thread struct {
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-/* This thread's channel, if other threads of its process are of the cluster, too. NULL: none are,
- * this thread is not of the cluster, or its caller talks to the launcher. */
-static struct sim_channel *channel_beside(const void *caller)
+struct sim_channel *sync_channel_beside(const void *caller)
 {
     struct sim_channel *channel = sim_channel_beside();
     return channel && caller_at(caller) != CALLER_LAUNCHER ? channel : NULL;
 }
 
-#define CHANNEL_BESIDE channel_beside(__builtin_return_address(0))
+#define CHANNEL_BESIDE sync_channel_beside(__builtin_return_address(0))
 
-/* Let time pass until another thread wakes this one at a place, or it is time to look again. False:
- * the limit has come. */
-static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_ns)
+bool sync_wait_at(struct sim_channel *channel, const void *place, int64_t end_ns)
 {
     int64_t left_ns = end_ns - (int64_t)(channel->call.time_ps / PS_PER_NS);
     if (left_ns <= 0)
@@ -73,20 +68,20 @@ static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_
     return true;
 }
 
-/* Wake the thread that has waited longest at a place, or all. They go on after the calling thread's
- * next call: a waiter that had the turn now might look for ever, without a call, for what this
- * thread does next. */
-static void wake_at(const void *place, bool all)
+bool sync_was_woken(void) { return last.nap_ns == 0; }
+
+int sync_wake_at(const void *place, int threads)
 {
     const struct sim_channel *self = sim_channel_mine();
-    struct sim_channel *waiter;
-    if (!self || order_word_read(&waiting) == 0)
-        return;
-    do {
-        waiter = sim_channel_waiting_at((uintptr_t)place, false);
-        if (waiter)
-            waiter->woken_ps = self->call.time_ps ? self->call.time_ps : 1;
-    } while (waiter && all);
+    int woken = 0;
+    while (self && order_word_read(&waiting) > 0 && woken < threads) {
+        struct sim_channel *waiter = sim_channel_waiting_at((uintptr_t)place, false);
+        if (!waiter)
+            break;
+        waiter->woken_ps = self->call.time_ps ? self->call.time_ps : 1;
+        woken++;
+    }
+    return woken;
 }
 
 /* Take an object by `take`, which returns 0, an error, or EBUSY if the thread has to wait. */
@@ -96,12 +91,12 @@ static int wait_for(struct sim_channel *channel, void *object, int (*take)(void 
         int status = take(object);
         if (status != EBUSY)
             return status;
-        if (!wait_at(channel, object, end_ns))
+        if (!sync_wait_at(channel, object, end_ns))
             return ETIMEDOUT;
     }
 }
 
-static bool is_time(const struct timespec *limit)
+bool sync_is_time(const struct timespec *limit)
 {
     return limit->tv_nsec >= 0 && limit->tv_nsec < NS_PER_S;
 }
@@ -122,7 +117,7 @@ SIM_API int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     if (channel && can_be_tried(mutex))
-        return wait_for(channel, mutex, take_mutex, FOREVER_NS);
+        return wait_for(channel, mutex, take_mutex, SYNC_FOREVER_NS);
     CALLER_NEXT(pthread_mutex_lock);
     return next ? next(mutex) : ENOSYS;
 }
@@ -140,7 +135,7 @@ static bool is_promised(const pthread_mutex_t *mutex)
 SIM_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     const void *caller = __builtin_return_address(0);
-    struct sim_channel *channel = channel_beside(caller);
+    struct sim_channel *channel = sync_channel_beside(caller);
     CALLER_NEXT(pthread_mutex_trylock);
     int status = channel && is_promised(mutex) ? EBUSY : next ? next(mutex) : ENOSYS;
     if (status == EBUSY && channel && caller_at(caller) == CALLER_PROGRAM)
@@ -152,14 +147,14 @@ SIM_API int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     CALLER_NEXT(pthread_mutex_unlock);
     int status = next ? next(mutex) : ENOSYS;
-    wake_at(mutex, false);
+    (void)sync_wake_at(mutex, 1);
     return status;
 }
 
 SIM_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
                                     const struct timespec *restrict limit)
 {
-    struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
+    struct sim_channel *channel = sync_is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
         return wait_for(channel, mutex, take_mutex, epoch_time_ns(CLOCK_REALTIME, limit));
     CALLER_NEXT(pthread_mutex_timedlock);
@@ -169,7 +164,7 @@ SIM_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
 SIM_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t id,
                                     const struct timespec *restrict limit)
 {
-    struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
+    struct sim_channel *channel = sync_is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
         return wait_for(channel, mutex, take_mutex, epoch_time_ns(id, limit));
     CALLER_NEXT(pthread_mutex_clocklock);
@@ -185,8 +180,8 @@ static int wait_for_condition(struct sim_channel *channel, pthread_cond_t *cond,
     int status = pthread_mutex_unlock(mutex);
     if (status != 0)
         return status;
-    bool is_early = wait_at(channel, cond, end_ns);
-    status = wait_for(channel, mutex, take_mutex, FOREVER_NS);
+    bool is_early = sync_wait_at(channel, cond, end_ns);
+    status = wait_for(channel, mutex, take_mutex, SYNC_FOREVER_NS);
     return status != 0 ? status : is_early ? 0 : ETIMEDOUT;
 }
 
@@ -194,7 +189,7 @@ SIM_API int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *re
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     if (channel)
-        return wait_for_condition(channel, cond, mutex, FOREVER_NS);
+        return wait_for_condition(channel, cond, mutex, SYNC_FOREVER_NS);
     CALLER_NEXT(pthread_cond_wait);
     return next ? next(cond, mutex) : ENOSYS;
 }
@@ -202,7 +197,7 @@ SIM_API int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *re
 SIM_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
                                    const struct timespec *restrict limit)
 {
-    struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
+    struct sim_channel *channel = sync_is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel) /* The limit shows which clock the condition has: a date is larger than any time
                     since the start. */
         return wait_for_condition(
@@ -215,7 +210,7 @@ SIM_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_
 SIM_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
                                    clockid_t id, const struct timespec *restrict limit)
 {
-    struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
+    struct sim_channel *channel = sync_is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
         return wait_for_condition(channel, cond, mutex, epoch_time_ns(id, limit));
     CALLER_NEXT(pthread_cond_clockwait);
@@ -225,14 +220,14 @@ SIM_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_
 SIM_API int pthread_cond_signal(pthread_cond_t *cond)
 {
     CALLER_NEXT(pthread_cond_signal);
-    wake_at(cond, false);
+    (void)sync_wake_at(cond, 1);
     return next ? next(cond) : ENOSYS;
 }
 
 SIM_API int pthread_cond_broadcast(pthread_cond_t *cond)
 {
     CALLER_NEXT(pthread_cond_broadcast);
-    wake_at(cond, true);
+    (void)sync_wake_at(cond, SYNC_ALL);
     return next ? next(cond) : ENOSYS;
 }
 
@@ -257,14 +252,14 @@ SIM_API int sem_wait(sem_t *semaphore)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     if (channel)
-        return wait_for_semaphore(channel, semaphore, FOREVER_NS);
+        return wait_for_semaphore(channel, semaphore, SYNC_FOREVER_NS);
     CALLER_NEXT(sem_wait);
     return next ? next(semaphore) : -1;
 }
 
 SIM_API int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict limit)
 {
-    struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
+    struct sim_channel *channel = sync_is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
         return wait_for_semaphore(channel, semaphore, epoch_time_ns(CLOCK_REALTIME, limit));
     CALLER_NEXT(sem_timedwait);
@@ -274,7 +269,7 @@ SIM_API int sem_timedwait(sem_t *restrict semaphore, const struct timespec *rest
 SIM_API int sem_clockwait(sem_t *restrict semaphore, clockid_t id,
                           const struct timespec *restrict limit)
 {
-    struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
+    struct sim_channel *channel = sync_is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
         return wait_for_semaphore(channel, semaphore, epoch_time_ns(id, limit));
     CALLER_NEXT(sem_clockwait);
@@ -285,7 +280,7 @@ SIM_API int sem_post(sem_t *semaphore)
 {
     CALLER_NEXT(sem_post);
     int status = next ? next(semaphore) : -1;
-    wake_at(semaphore, false);
+    (void)sync_wake_at(semaphore, 1);
     return status;
 }
 
@@ -294,7 +289,7 @@ SIM_API int sem_post(sem_t *semaphore)
 /* The place is the thread's handle: any value serves that differs from all others. */
 static const void *end_of(pthread_t thread) { return (const void *)thread; }
 
-static void tell_end(void) { wake_at(end_of(pthread_self()), true); }
+static void tell_end(void) { (void)sync_wake_at(end_of(pthread_self()), SYNC_ALL); }
 
 __attribute__((constructor)) static void watch_ends(void) { sim_channel_on_end(tell_end); }
 
@@ -302,7 +297,7 @@ SIM_API int pthread_join(pthread_t thread, void **value)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     while (channel && sim_channel_is_of_thread(thread))
-        (void)wait_at(channel, end_of(thread), FOREVER_NS);
+        (void)sync_wait_at(channel, end_of(thread), SYNC_FOREVER_NS);
     /* The rest of the thread's end takes no virtual time and little real time. The kernel must not
      * put this thread to sleep meanwhile: a run that need not be repeatable would go on without it.
      */
