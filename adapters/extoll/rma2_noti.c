@@ -103,10 +103,15 @@ static __attribute__((noinline)) void push_peers(struct rma2_port *port,
                                                  const struct velo_rma_notification *note)
 {
     const bool is_put = note->class_ == VELO_RMA_CLASS_COMPLETER;
-    const bool is_lock = note->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
-    push_note(port, note, is_put ? RMA2_COMPLETER_NOTIFICATION : RMA2_RESPONDER_NOTIFICATION,
-              is_lock ? lock_word(note->cookie) : note->address,
-              (note->cookie & (CMD_MASK | MODE_MASK)) | ((note->len_bytes - 1) & SIZE_MASK));
+    uint64_t word0 = note->address;
+    uint64_t len_bytes = note->len_bytes;
+    if (note->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD) {
+        const bool added = len_bytes > 0;
+        word0 = (uint32_t)note->word | lock_word(note->cookie) | (uint64_t)added << LOCK_RESULT_AT;
+        len_bytes = sizeof note->word;
+    }
+    push_note(port, note, is_put ? RMA2_COMPLETER_NOTIFICATION : RMA2_RESPONDER_NOTIFICATION, word0,
+              (note->cookie & (CMD_MASK | MODE_MASK)) | ((len_bytes - 1) & SIZE_MASK));
 }
 
 /* Is it of rma2_post_notification()? Then it is a put of one byte, to or from that of a class; of

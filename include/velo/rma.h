@@ -120,15 +120,17 @@ enum velo_rma_operation {
 
 /** One notification. */
 struct velo_rma_notification {
-    uint8_t class_;    /**< enum velo_rma_class. */
-    uint8_t op;        /**< enum velo_rma_operation. */
-    int16_t status;    /**< VELO_OK, or the error of the operation (class ERROR). */
-    velo_id_t peer;    /**< The other side. */
-    size_t len_bytes;  /**< Bytes moved. */
-    uint64_t address;  /**< At the requester the local address; at responder and completer the
-                            address in its own memory that was read or written. */
-    uint64_t cookie;   /**< The word given with the operation. */
-    uint64_t reserved; /**< Room for a member of later releases. 0. */
+    uint8_t class_;   /**< enum velo_rma_class. */
+    uint8_t op;       /**< enum velo_rma_operation. */
+    int16_t status;   /**< VELO_OK, or the error of the operation (class ERROR). */
+    velo_id_t peer;   /**< The other side. */
+    size_t len_bytes; /**< Bytes moved. At the responder of an update the bytes written: 0 where the
+                           comparison failed, so that the word stayed. */
+    uint64_t address; /**< At the requester the local address; at responder and completer the
+                           address in its own memory that was read or written. */
+    uint64_t cookie;  /**< The word given with the operation. */
+    uint64_t word; /**< At the responder of an update the word after it; 0 where a device made the
+                        update, which tells no outcome. Else 0. */
 };
 
 /** Counts of a velo_rma since it was opened. */

@@ -289,11 +289,12 @@ static void copy_runs(const struct velo_rma_peer *peer, char *base, const struct
     }
 }
 
-static void update_words(char *at, const struct request *request)
+static uint64_t update_words(char *at, const struct request *request)
 {
     uint64_t old = rma_update(at, request);
     if (request->local)
         memcpy(request->local, &old, request->len_bytes);
+    return old;
 }
 
 /* The end is read first: memory of one process may overlap itself. */
@@ -316,7 +317,7 @@ hot_inline void do_direct(const struct velo_rma_peer *peer, char *base,
 {
     char *at = base + request->offset;
     if (rma_request_is_update(request))
-        update_words(at, request);
+        (void)update_words(at, request);
     else if (request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE)
         put_immediate(at, request);
     else if (request->pieces || request->count != 1)
@@ -477,6 +478,26 @@ static int move_and_note(struct velo_rma_peer *peer, char *base, const struct gr
     return status;
 }
 
+/* An update that notifies the owner, also of what the word is now. */
+static int update_and_note(struct velo_rma_peer *peer, char *base, const struct grant *grant,
+                           const struct request *request)
+{
+    void *place;
+    int status = velo_try_reserve(peer->conn, sizeof(struct wire_note_update), &place);
+    if (status)
+        return status;
+    uint64_t old = update_words(base + request->offset, request);
+    VELO_HOOK(HOOK_RMA_MOVED);
+    peer->rma->counters.direct++;
+    struct wire_note_update update = {.note = {.class_ = VELO_RMA_CLASS_RESPONDER,
+                                               .op = request->op,
+                                               .address = grant->address + request->offset,
+                                               .cookie = request->cookie}};
+    update.note.len_bytes = rma_update_outcome(request, old, &update.word);
+    memcpy(place, &update, sizeof update);
+    return velo_commit(peer->conn, sizeof update, WIRE_NOTE);
+}
+
 /* Mapped memory does not show whether its owner is dead: ask now and then. */
 hot_inline int check_owner(struct velo_rma_peer *peer)
 {
@@ -503,7 +524,9 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
     if (unlikely(!base && (!peer->pid || rma_request_is_update(request))))
         status = MUST_ASK;
     else if (request->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER))
-        status = move_and_note(peer, base, &grant, request);
+        status = unlikely(rma_request_is_update(request))
+                     ? update_and_note(peer, base, &grant, request)
+                     : move_and_note(peer, base, &grant, request);
     else
         status = move_data(peer, base, &grant, request);
     leave_grant(peer);

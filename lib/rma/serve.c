@@ -157,17 +157,26 @@ static void execute_put(const struct wire_request *wire, char *at, const char *d
     }
 }
 
-static void execute_other(const struct wire_request *wire, char *at, char *data, uint64_t *old)
+/* What an owner is told of an operation, beside what its request says. */
+struct outcome {
+    uint64_t len_bytes;
+    uint64_t word;
+};
+
+static void execute_other(const struct wire_request *wire, char *at, char *data, uint64_t *old,
+                          struct outcome *outcome)
 {
     struct request request = {.op = wire->op,
                               .how = wire->how,
                               .update = wire->update,
                               .len_bytes = wire->len_bytes,
                               .word = {wire->word[0], wire->word[1]}};
-    if (rma_request_is_update(&request))
+    if (rma_request_is_update(&request)) {
         *old = rma_update(at, &request);
-    else
+        outcome->len_bytes = rma_update_outcome(&request, *old, &outcome->word);
+    } else {
         memcpy(data, at, wire->len_bytes);
+    }
 }
 
 static bool is_put(const struct wire_request *wire)
@@ -176,16 +185,17 @@ static bool is_put(const struct wire_request *wire)
 }
 
 static void notify_access(struct velo_rma *rma, const struct wire_request *wire, velo_id_t source,
-                          const struct velo_rma_mem *mem)
+                          const struct velo_rma_mem *mem, struct outcome outcome)
 {
     queue_push(rma,
                &(struct velo_rma_notification){.class_ = is_put(wire) ? VELO_RMA_CLASS_COMPLETER
                                                                       : VELO_RMA_CLASS_RESPONDER,
                                                .op = wire->op,
                                                .peer = source,
-                                               .len_bytes = wire->total_bytes,
+                                               .len_bytes = outcome.len_bytes,
                                                .address = (uintptr_t)mem->addr + wire->first_offset,
-                                               .cookie = wire->cookie});
+                                               .cookie = wire->cookie,
+                                               .word = outcome.word});
 }
 
 static bool wants_note(const struct wire_request *wire)
@@ -214,7 +224,8 @@ static int serve_put(struct velo_rma *rma, struct velo_conn *conn, const struct 
 
 /* The same for what has an answer of its own; `mem` is NULL if it is refused. */
 static int serve_other(struct velo_rma *rma, struct velo_conn *conn,
-                       const struct wire_request *wire, const struct velo_rma_mem *mem)
+                       const struct wire_request *wire, const struct velo_rma_mem *mem,
+                       struct outcome *outcome)
 {
     struct wire_answer answer = {.handle = wire->handle, .seq = wire->seq};
     size_t data_bytes = mem && wire->op == VELO_RMA_OPERATION_GET ? wire->len_bytes : 0;
@@ -224,7 +235,8 @@ static int serve_other(struct velo_rma *rma, struct velo_conn *conn,
     if (status)
         return status;
     if (mem)
-        execute_other(wire, mem->addr + wire->offset, (char *)place + sizeof answer, &answer.old);
+        execute_other(wire, mem->addr + wire->offset, (char *)place + sizeof answer, &answer.old,
+                      outcome);
     else
         answer.status = VELO_ERR_ACCESS;
     memcpy(place, &answer, sizeof answer);
@@ -252,36 +264,53 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     const struct velo_rma_mem *mem =
         find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof(struct wire_answer));
     const char *data = (const char *)msg->data + sizeof wire;
+    struct outcome outcome = {.len_bytes = wire.total_bytes};
     int status = mem && is_put(&wire) ? serve_put(rma, conn, &wire, mem, data)
-                                      : serve_other(rma, conn, &wire, mem);
+                                      : serve_other(rma, conn, &wire, mem, &outcome);
     if (status)
         return status != VELO_AGAIN; /* Else nobody waits for the answer any more. */
     rma->counters.served += mem != NULL;
     rma->counters.refused_peers += mem == NULL;
     if (mem && wants_note(&wire))
-        notify_access(rma, &wire, msg->source, mem);
+        notify_access(rma, &wire, msg->source, mem, outcome);
     return true;
 }
 
 /* ---- notifications --------------------------------------------------------------------------- */
 
-bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg)
+hot_inline bool serve_note(struct velo_rma *rma, velo_id_t source, const struct wire_note *wire,
+                           uint64_t word)
 {
-    struct wire_note wire;
-    if (msg->len_bytes != sizeof wire)
-        return true;
-    memcpy(&wire, msg->data, sizeof wire);
-    if (wire.class_ != VELO_RMA_CLASS_RESPONDER && wire.class_ != VELO_RMA_CLASS_COMPLETER)
+    if (wire->class_ != VELO_RMA_CLASS_RESPONDER && wire->class_ != VELO_RMA_CLASS_COMPLETER)
         return true;
     if (!queue_has_room(rma)) {
         rma->stalled = true;
         return false;
     }
-    queue_push(rma, &(struct velo_rma_notification){.class_ = wire.class_,
-                                                    .op = wire.op,
-                                                    .peer = msg->source,
-                                                    .len_bytes = wire.len_bytes,
-                                                    .address = wire.address,
-                                                    .cookie = wire.cookie});
+    queue_push(rma, &(struct velo_rma_notification){.class_ = wire->class_,
+                                                    .op = wire->op,
+                                                    .peer = source,
+                                                    .len_bytes = wire->len_bytes,
+                                                    .address = wire->address,
+                                                    .cookie = wire->cookie,
+                                                    .word = word});
     return true;
+}
+
+static cold_path bool serve_note_update(struct velo_rma *rma, const struct velo_msg *msg)
+{
+    struct wire_note_update wire;
+    if (msg->len_bytes != sizeof wire)
+        return true;
+    memcpy(&wire, msg->data, sizeof wire);
+    return serve_note(rma, msg->source, &wire.note, wire.word);
+}
+
+bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg)
+{
+    struct wire_note wire;
+    if (unlikely(msg->len_bytes != sizeof wire))
+        return serve_note_update(rma, msg);
+    memcpy(&wire, msg->data, sizeof wire);
+    return serve_note(rma, msg->source, &wire, 0);
 }

@@ -216,6 +216,9 @@ static inline bool rma_is_update_how(uint32_t how)
 
 /** Update the word at an aligned place. Returns its value before that. */
 uint64_t rma_update(char *at, const struct request *request);
+/** Of an update of a word that was `old`: `*word` is what it is now. Returns the bytes written, 0
+ * if the comparison failed. */
+uint64_t rma_update_outcome(const struct request *request, uint64_t old, uint64_t *word);
 
 /** VELO_RMA_TAIL_LAST: how many of these bytes before an address are written in one piece. */
 hot_inline size_t rma_tail_bytes(const char *end, size_t len_bytes)
@@ -340,8 +343,15 @@ struct wire_note {
     uint64_t cookie;
 };
 
+/** The notification of an update. */
+struct wire_note_update {
+    struct wire_note note;
+    uint64_t word;
+};
+
 _Static_assert(sizeof(struct wire_request) == 80, "on the wire");
 _Static_assert(sizeof(struct wire_answer) == 24, "on the wire");
 _Static_assert(sizeof(struct wire_note) == 32, "on the wire");
+_Static_assert(sizeof(struct wire_note_update) == 40, "on the wire");
 
 #endif

@@ -148,3 +148,30 @@ uint64_t rma_update(char *at, const struct request *request)
         return update_32((uint32_t *)(void *)at, request);
     return update_64((uint64_t *)(void *)at, request);
 }
+
+/* Was the word added to? */
+static bool is_added(const struct request *request, uint64_t old)
+{
+    if (request->how == VELO_RMA_ADD_AT_MOST)
+        return (int64_t)old <= (int64_t)request->word[0];
+    return request->how == VELO_RMA_ADD_ALWAYS || old == request->word[0];
+}
+
+uint64_t rma_update_outcome(const struct request *request, uint64_t old, uint64_t *word)
+{
+    const bool is_half = request->len_bytes == sizeof(uint32_t);
+    const uint64_t mask = is_half ? UINT32_MAX : UINT64_MAX;
+    bool is_written = true;
+    uint64_t written = 0;
+    if (request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD) {
+        is_written = is_added(request, old);
+        written = old + request->word[1];
+    } else if (request->op == VELO_RMA_OPERATION_COMPARE_SWAP) {
+        is_written = ((old ^ request->word[0]) & mask) == 0;
+        written = request->word[1];
+    } else {
+        written = combine_words(request->update, old, request->word[0]);
+    }
+    *word = (is_written ? written : old) & mask;
+    return is_written ? request->len_bytes : 0;
+}

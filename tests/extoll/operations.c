@@ -715,35 +715,49 @@ TEST(each_lock_of_each_target_is_one_of_its_own)
     two_end(&two);
 }
 
+/* What a lock's notification says, beside whom and where. */
+static void check_lock(RMA2_Notification note, uint32_t number, int32_t value, int result)
+{
+    CHECK_EQ(rma2_noti_get_lock_number(&note), number);
+    CHECK_EQ(rma2_noti_get_lock_value(&note), value);
+    CHECK_EQ(rma2_noti_get_lock_result(&note), result);
+    CHECK_EQ(rma2_noti_get_size(&note), 8);
+}
+
 TEST(a_lock_notifies_the_sides_that_it_names)
 {
+    /* Added to, refused, and with nothing to add, which tells who may. */
+    static const struct {
+        int32_t cmp, add, value;
+        int result;
+    } steps[] = {{3, -7, -7, 1}, {-8, 5, -7, 0}, {-7, 0, -7, 1}, {-8, 0, -7, 0}};
     struct two two = two_begin();
     for (RMA2_Notification_Spec spec = 0; spec <= RMA2_ALL; spec++) {
-        CHECK_EQ(rma2_post_lock(two.port, two.handle, RMA2_LOCK_RESPONDER, spec, 3, 7, spec, 0),
-                 SUCCESS);
-        if (spec & RMA2_REQUESTER) {
-            RMA2_Notification note = note_next(two.port);
-            check_note(&two, &note, RMA2_REQUESTER, RMA2_LOCK_REQ, false);
-            CHECK_EQ(rma2_noti_get_lock_value(&note), 3); /* What is compared with. */
-            CHECK_EQ(rma2_noti_get_lock_result(&note), 0);
-            CHECK_EQ(rma2_noti_get_lock_number(&note), spec);
-        }
-        if (spec & RMA2_COMPLETER) {
-            RMA2_Notification note = note_next(two.port);
-            check_note(&two, &note, RMA2_COMPLETER, RMA2_LOCK_RSP, false);
-            CHECK_EQ(rma2_noti_get_lock_value(&note), 7);
-            CHECK_EQ(rma2_noti_get_lock_result(&note), 1);
-        }
-        if (spec & RMA2_RESPONDER) {
-            RMA2_Notification note = peers_next(&two);
-            check_note(&two, &note, RMA2_RESPONDER, RMA2_LOCK_REQ, true);
-            CHECK_EQ(rma2_noti_get_lock_number(&note), spec);
+        for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+            CHECK_EQ(rma2_post_lock(two.port, two.handle, RMA2_LOCK_RESPONDER, spec, steps[i].cmp,
+                                    steps[i].add, spec, 0),
+                     SUCCESS);
+            if (spec & RMA2_REQUESTER) {
+                RMA2_Notification note = note_next(two.port);
+                check_note(&two, &note, RMA2_REQUESTER, RMA2_LOCK_REQ, false);
+                check_lock(note, spec, steps[i].cmp, 0); /* What is compared with. */
+            }
+            if (spec & RMA2_COMPLETER) {
+                RMA2_Notification note = note_next(two.port);
+                check_note(&two, &note, RMA2_COMPLETER, RMA2_LOCK_RSP, false);
+                check_lock(note, spec, steps[i].value, steps[i].result);
+            }
+            if (spec & RMA2_RESPONDER) {
+                RMA2_Notification note = peers_next(&two);
+                check_note(&two, &note, RMA2_RESPONDER, RMA2_LOCK_REQ, true);
+                check_lock(note, spec, steps[i].value, steps[i].result);
+            }
         }
     }
     int32_t old;
     for (RMA2_Notification_Spec spec = 0; spec <= RMA2_ALL; spec++) {
-        CHECK(!lock(&two, RMA2_LOCK_RESPONDER, spec, 0, 1, &old));
-        CHECK_EQ(old, 7);
+        CHECK(!lock(&two, RMA2_LOCK_RESPONDER, spec, -8, 1, &old));
+        CHECK_EQ(old, -7);
     }
     two_end(&two);
 }

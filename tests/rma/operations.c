@@ -487,6 +487,64 @@ TEST(notifications_tell_class_operation_size_address_and_cookie)
     }
 }
 
+/* The responder of an update is told the word after it, and whether it was written. */
+TEST(a_responder_learns_what_an_update_has_made_of_its_word)
+{
+    static const struct {
+        uint64_t before, compare, operand, after;
+        uint32_t op, how;
+        size_t len_bytes, written_bytes;
+    } all[] = {
+        {5, 5, 2, 7, VELO_RMA_OPERATION_FETCH_COMPARE_ADD, 0, 8, 8},
+        {5, 4, 2, 5, VELO_RMA_OPERATION_FETCH_COMPARE_ADD, 0, 8, 0},
+        {5, 4, 2, 7, VELO_RMA_OPERATION_FETCH_COMPARE_ADD, VELO_RMA_ADD_ALWAYS, 8, 8},
+        {5, 9, 0, 5, VELO_RMA_OPERATION_FETCH_COMPARE_ADD, VELO_RMA_ADD_AT_MOST, 8, 8},
+        {5, 4, 2, 5, VELO_RMA_OPERATION_FETCH_COMPARE_ADD, VELO_RMA_ADD_AT_MOST, 8, 0},
+        {5, UINT64_MAX, 2, 5, VELO_RMA_OPERATION_FETCH_COMPARE_ADD, VELO_RMA_ADD_AT_MOST, 8, 0},
+        {5, 0, UINT64_MAX, 4, VELO_RMA_OPERATION_FETCH_OP, 0, 8, 8},
+        {5, 0, UINT32_MAX, 4, VELO_RMA_OPERATION_FETCH_OP, 0, 4, 4},
+        {5, 5, 9, 9, VELO_RMA_OPERATION_COMPARE_SWAP, 0, 8, 8},
+        {5, 6, 9, 5, VELO_RMA_OPERATION_COMPARE_SWAP, 0, 8, 0},
+        {5, 5, 9, 9, VELO_RMA_OPERATION_COMPARE_SWAP, 0, 4, 4},
+        {5, 6, 9, 5, VELO_RMA_OPERATION_COMPARE_SWAP, 0, 4, 0},
+    };
+    FOR_EACH_WAY(way)
+    {
+        struct owner owner;
+        struct requester me;
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+        requester_open(&me, REQUESTER_VPID);
+        const struct velo_rma_place place = velo_rma_place(owner.stage->key, 8);
+        for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+            uint64_t old = 0;
+            CHECK_OK(velo_rma_put(me.peer, &all[i].before, 8, place, 0, 0));
+            flush(me.peer);
+            if (all[i].op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD)
+                CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, place, all[i].compare,
+                                                    all[i].operand,
+                                                    all[i].how | VELO_RMA_NOTIFY_RESPONDER, i));
+            else if (all[i].op == VELO_RMA_OPERATION_FETCH_OP)
+                CHECK_OK(velo_rma_fetch_op(me.peer, i % 2 ? &old : NULL, place, VELO_RMA_ATOMIC_ADD,
+                                           all[i].len_bytes == 8 ? VELO_RMA_TYPE_UINT64
+                                                                 : VELO_RMA_TYPE_UINT32,
+                                           &all[i].operand, VELO_RMA_NOTIFY_RESPONDER, i));
+            else
+                CHECK_OK(velo_rma_compare_swap(me.peer, &old, all[i].len_bytes, place,
+                                               &all[i].compare, &all[i].operand,
+                                               VELO_RMA_NOTIFY_RESPONDER, i));
+            flush(me.peer);
+            struct velo_rma_notification note = owner_note(&owner, i);
+            CHECK_EQ(note.cookie, i);
+            CHECK_EQ(note.word, all[i].after);
+            CHECK_EQ(note.len_bytes, all[i].written_bytes);
+            if (all[i].op != VELO_RMA_OPERATION_FETCH_OP || i % 2)
+                CHECK_EQ(old, all[i].before);
+        }
+        requester_close(&me);
+        owner_stop(&owner);
+    }
+}
+
 /* ---- ourselves ------------------------------------------------------------------------------- */
 
 TEST(a_unit_is_its_own_peer)
