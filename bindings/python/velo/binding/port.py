@@ -109,7 +109,9 @@ class Port:
         attr.vpid = lib.VELO_VPID_ANY if vpid is None else vpid
         attr.depth_slots, attr.data_bytes, attr.conns_max = depth_slots, data_bytes, conns_max
         attr.flags = lib.VELO_PORT_DEPARTURES if departures else 0
-        attr.linger_ns = int(linger * 1e9)
+        if linger < 0:
+            raise ValueError(f"linger is {linger}; give 0 or more seconds")
+        attr.linger_ns = waits.nanoseconds(linger)
         port = ffi.new("struct velo_port **")
         check(lib.velo_port_open(attr, port))
         self._port = port[0]

@@ -16,11 +16,22 @@ SLICE_NS = 1_000_000_000
 SEND_SLICE_NS = 100_000_000
 # How often a wait looks that nothing wakes: for the end of another call, for a place in a queue.
 LOOK_S = 0.001
+# The last time that a 64-bit clock has.
+LAST_NS = 2**63 - 1
+
+
+def nanoseconds(seconds: float) -> int:
+    """A limit as the library counts it, at most LAST_NS; negative ones are over already: 0."""
+    if seconds > 0:
+        return int(seconds * 1e9) if seconds < LAST_NS / 1e9 else LAST_NS
+    if seconds <= 0:
+        return 0
+    raise ValueError("a time limit is not a number (NaN); give seconds, or None for no limit")
 
 
 def deadline(timeout: float | None) -> int | None:
     """When a wait of so many seconds, begun now, is over; None: never."""
-    return None if timeout is None else monotonic_ns() + (int(timeout * 1e9) if timeout > 0 else 0)
+    return None if timeout is None else min(monotonic_ns() + nanoseconds(timeout), LAST_NS)
 
 
 def left_ns(end: int | None, slice_ns: int = SLICE_NS) -> int:
