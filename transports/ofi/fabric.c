@@ -11,6 +11,7 @@
 #include <sys/single_threaded.h>
 
 #include "ofi.h"
+#include "standard_files.h"
 
 #define OFI_API FI_VERSION(1, 15)
 /* Outcomes that the fabric may keep for us. */
@@ -158,7 +159,7 @@ static int open_all(struct fabric *f)
     return error;
 }
 
-int fabric_open(struct endpoint *endpoint)
+static int open_fabric(struct endpoint *endpoint)
 {
     struct fabric *fabric = &endpoint->fabric;
     int status = choose_provider(endpoint);
@@ -179,6 +180,16 @@ int fabric_open(struct endpoint *endpoint)
                                           ? "; another program has the service number that [hosts] "
                                             "gives this port"
                                           : "");
+}
+
+int fabric_open(struct endpoint *endpoint)
+{
+    struct fabric *fabric = &endpoint->fabric;
+    const bool is_bare = standard_files_hold();
+    int status = open_fabric(endpoint);
+    standard_files_release();
+    fabric->is_bare = is_bare;
+    return status;
 }
 
 void fabric_close(struct fabric *f)
@@ -227,12 +238,14 @@ void fabric_free(struct memory *memory)
 
 fi_addr_t fabric_insert(struct fabric *fabric, const char *name)
 {
+    HOLD_STANDARD_FILES(fabric);
     fi_addr_t address = FI_ADDR_UNSPEC;
     return fi_av_insert(fabric->av, name, 1, &address, 0, NULL) == 1 ? address : FI_ADDR_UNSPEC;
 }
 
 fi_addr_t fabric_insert_host(struct fabric *fabric, const char *host, uint32_t service)
 {
+    HOLD_STANDARD_FILES(fabric);
     char text[16];
     fi_addr_t address = FI_ADDR_UNSPEC;
     (void)snprintf(text, sizeof text, "%u", service);
@@ -250,6 +263,7 @@ void fabric_remove(struct fabric *fabric, fi_addr_t address)
 
 enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to)
 {
+    HOLD_STANDARD_FILES(fabric);
     if (packet->len_bytes <= fabric->inject_bytes)
         return fi_inject(fabric->ep, packet->data, packet->len_bytes, to) == 0 ? FABRIC_DONE
                                                                                : FABRIC_BUSY;
@@ -262,6 +276,7 @@ enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_ad
 enum fabric_sent fabric_read(struct fabric *fabric, struct packet *packet, fi_addr_t peer,
                              const struct velo_exposed *from)
 {
+    HOLD_STANDARD_FILES(fabric);
     return fi_read(fabric->ep, packet->data, packet->len_bytes, packet->desc, peer, from->address,
                    from->key, &packet->context) == 0
                ? FABRIC_HAS
@@ -307,6 +322,7 @@ static int poll_failed(struct fabric *fabric, struct outcome *outcome)
 
 int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX])
 {
+    HOLD_STANDARD_FILES(fabric);
     struct fi_cq_msg_entry entries[OUTCOMES_MAX];
     fi_addr_t from[OUTCOMES_MAX];
     if (fabric->error)
@@ -324,6 +340,7 @@ int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX])
 
 bool fabric_may_wait(struct fabric *fabric)
 {
+    HOLD_STANDARD_FILES(fabric);
     struct fid *fid = &fabric->cq->fid;
     int error = fi_trywait(fabric->fabric, &fid, 1);
     if (error && error != -FI_EAGAIN)

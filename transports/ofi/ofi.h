@@ -162,6 +162,7 @@ struct fabric {
     uint32_t inject_bytes; /* Packets of up to this length leave without an outcome. */
     bool is_local_mr;      /* Buffers have to be registered. */
     bool can_fetch;
+    bool is_bare; /* A standard file of the program was closed: see standard_files.h. */
     char name[WIRE_NAME_BYTES];
     size_t name_bytes;
 };
