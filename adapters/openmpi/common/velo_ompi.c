@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/velo_ompi.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+#include "../../../lib/base/fd.h"
 #include "../../linger.h"
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
@@ -203,11 +205,11 @@ static uint64_t name_memory(void)
     char boot[64] = "";
     struct stat st;
     const char *folder = getenv("VELO_SHM_DIR");
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (file != NULL && fgets(boot, sizeof boot, file) == NULL)
+    int fd = fd_above_standard(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+    if (fd >= 0 && read(fd, boot, sizeof boot) < 0)
         boot[0] = '\0';
-    if (file != NULL)
-        (void)fclose(file);
+    if (fd >= 0)
+        (void)close(fd);
     if (stat(folder != NULL && *folder != '\0' ? folder : "/dev/shm", &st) != 0)
         memset(&st, 0, sizeof st);
     uint64_t sum = mix(UINT64_C(0xcbf29ce484222325), boot, sizeof boot);
