@@ -27,6 +27,7 @@ enum velo_hook_point {
     HOOK_WAIT_DONE,
     HOOK_DISCONNECT_ENTRY,
     HOOK_DISCONNECT_RING,
+    HOOK_REFUSING, /* A receiver has looked whose the ring is that it refuses. */
     HOOK_RMA_ENTERED,
     HOOK_RMA_MOVED,
     HOOK_LAST_LOOK,

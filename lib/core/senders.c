@@ -233,12 +233,17 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
     rx->mode = RX_REFUSED;
     order_set_bell(&rx->shared->bell, BELL_RING);
     uint64_t now = order_read_entry(entry);
+    VELO_HOOK(HOOK_REFUSING);
     rx->departure = VELO_ERR_CORRUPT;
     (void)tell_departure(port, rx);
-    if (entry_state(now) == ENTRY_READY && !rx->ending &&
-        order_claim_entry(entry, now, entry_in_state(now, ENTRY_REFUSED)))
-        wait_wake((const uint32_t *)&rx->shared->consumed);
-    else if (entry_state(now) != ENTRY_REFUSED)
+    if (entry_state(now) == ENTRY_READY && !rx->ending) {
+        if (order_claim_entry(entry, now, entry_in_state(now, ENTRY_REFUSED))) {
+            wait_wake((const uint32_t *)&rx->shared->consumed);
+            return;
+        }
+        now = order_read_entry(entry); /* Its sender has left, or found the damage just now. */
+    }
+    if (rx->ending || entry_state(now) != ENTRY_REFUSED)
         retire_refused(port, rx);
 }
 
