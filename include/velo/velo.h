@@ -230,7 +230,8 @@ struct velo_port_counters {
  * @param port  Receives the port, owned by the caller until velo_port_close().
  * @retval VELO_OK            The port is open and can be connected to.
  * @retval VELO_ERR_ARG       An attribute is outside its range, a flag is unknown, the group does
- * not exist, or $VELO_COPY or $VELO_COPY_BYTES makes no sense.
+ * not exist, $VELO_COPY or $VELO_COPY_BYTES makes no sense, or $VELO_SHM_DIR has more than 88
+ * bytes.
  * @retval VELO_ERR_IN_USE    A live process has this port open.
  * @retval VELO_ERR_FULL      VELO_VPID_ANY found no free context on the node.
  * @retval VELO_ERR_ACCESS    The directory is not writable, or another user's file has the name.
@@ -341,7 +342,11 @@ VELO_API void velo_port_interrupt(struct velo_port *port);
  * @retval VELO_OK          It is there.
  * @retval VELO_ERR_ARG     An argument is NULL.
  * @retval VELO_ERR_STATE   The port is at a node's host port, which has none.
- * @retval VELO_ERR_SYSTEM  No descriptor is to be had.
+ * @retval VELO_ERR_SYSTEM  No descriptor is to be had: ask again once there is one.
+ * @retval VELO_ERR_NO_SPACE  The directory of the segment has no room for the name of a socket by
+ * which senders wake the port.
+ * @retval VELO_ERR_ACCESS  This process may not make that socket.
+ * @retval VELO_ERR_NO_MEMORY Out of memory.
  * @thread The thread that receives from the port.
  * @path cold
  * @see velo_port_arm

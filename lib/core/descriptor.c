@@ -23,17 +23,16 @@ static int add_all(const struct velo_port *port, int epoll_fd)
     struct epoll_event event = {.events = EPOLLIN};
     const int files[] = {port->doorbell.near_fd, port->doorbell.far_fd};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (files[i] >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, files[i], &event) != 0)
+        if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, files[i], &event) != 0)
             return fail("epoll_ctl");
     return port->net->add_descriptors(port, epoll_fd);
 }
 
 static int open_wake(struct velo_port *port)
 {
-    return port->doorbell.near_fd >= 0 ||
-                   doorbell_open(&port->doorbell, &port->domain, port->segment)
+    return port->doorbell.near_fd >= 0
                ? VELO_OK
-               : fail("a socket to be woken by");
+               : doorbell_open(&port->doorbell, &port->domain, port->segment);
 }
 
 int velo_port_fd(struct velo_port *port, int *fd)

@@ -117,13 +117,14 @@ static int carriers_open(struct velo_port *port)
     struct carriers *carriers = calloc(1, sizeof *carriers);
     if (!carriers)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    if (!doorbell_open(&port->doorbell, &port->domain, port->segment)) {
+    int status = doorbell_open(&port->doorbell, &port->domain, port->segment);
+    if (status) {
         free(carriers);
-        return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
+        return status;
     }
     port->net_own = carriers;
     carriers->port = port;
-    int status = open_all(carriers);
+    status = open_all(carriers);
     if (status)
         carriers_close(port);
     else

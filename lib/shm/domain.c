@@ -51,7 +51,10 @@ int domain_init(struct seg_domain *domain, const char *name, const char *group)
     if (!dir || !*dir)
         dir = "/dev/shm";
     if (strlen(dir) >= sizeof domain->dir)
-        return velo_fail(VELO_ERR_ARG, "VELO_SHM_DIR is too long");
+        return velo_fail(VELO_ERR_ARG,
+                         "VELO_SHM_DIR has %zu bytes, and may have at most %u: ports have sockets "
+                         "in that directory, whose names are short; give it a shorter path",
+                         strlen(dir), SEG_DIR_MAX);
     memcpy(domain->dir, dir, strlen(dir) + 1);
     int status = domain_set_name(domain, name);
     return status ? status : domain_set_group(domain, group);

@@ -9,7 +9,7 @@
 #include "layout.h"
 
 /** Fill in a domain from its name (NULL: $VELO_DOMAIN, else this user's) and group (NULL: none).
- *  The directory is $VELO_SHM_DIR, else /dev/shm. VELO_ERR_ARG. */
+ *  The directory is $VELO_SHM_DIR, else /dev/shm. VELO_ERR_ARG, also if its path is too long. */
 VELO_PRIVATE int domain_init(struct seg_domain *domain, const char *name, const char *group);
 
 #endif

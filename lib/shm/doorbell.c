@@ -12,15 +12,17 @@
 #include <unistd.h>
 
 #include "../base/cancel.h"
+#include "../base/error.h"
 #include "../base/fd.h"
 #include "../base/order.h"
+#include "memory.h"
 
 /* A socket has its name a moment before it can be reached: a sweep leaves young ones alone. */
 #define YOUNG_S 60
 
 struct address {
     struct sockaddr_un name;
-    socklen_t len_bytes; /* 0: there is none. */
+    socklen_t len_bytes;
 };
 
 /* Of this process; ringer is its number plus one, and 0 if there is none. */
@@ -44,16 +46,17 @@ static struct address near_address(uint32_t generation)
     return address;
 }
 
-/* Beside the file at `path`. */
+_Static_assert(SEG_DIR_MAX + sizeof "/" DOORBELL_PREFIX "01234567" <=
+                   sizeof((struct sockaddr_un *)0)->sun_path,
+               "a far socket's name fits beside every segment");
+
+/* Beside the segment at `path`. */
 static struct address far_address(const char *path, uint32_t generation)
 {
-    struct address address = {.name.sun_family = AF_UNIX};
-    const char *slash = strrchr(path, '/');
-    int dir_bytes = slash ? (int)(slash - path) : 0;
-    int len = snprintf(address.name.sun_path, sizeof address.name.sun_path,
-                       "%.*s/" DOORBELL_PREFIX "%08x", dir_bytes, path, generation);
-    if (slash && len < (int)sizeof address.name.sun_path)
-        address.len_bytes = sizeof address.name;
+    struct address address = {.name.sun_family = AF_UNIX, .len_bytes = sizeof address.name};
+    int dir_bytes = (int)(strrchr(path, '/') - path);
+    (void)snprintf(address.name.sun_path, sizeof address.name.sun_path,
+                   "%.*s/" DOORBELL_PREFIX "%08x", dir_bytes, path, generation);
     return address;
 }
 
@@ -69,17 +72,13 @@ static bool bind_to(int fd, const struct address *address)
 
 /* ---- the receiver's -------------------------------------------------------------------------- */
 
-static int open_near(uint32_t generation)
+static int open_near(int *fd, uint32_t generation)
 {
     struct address address = near_address(generation);
-    int fd = make_socket();
-    if (fd >= 0 && !bind_to(fd, &address)) {
-        int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
+    *fd = make_socket();
+    if (*fd >= 0 && bind_to(*fd, &address))
+        return VELO_OK;
+    return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
 }
 
 /* Those who may write to the segment may ring. */
@@ -90,29 +89,29 @@ static bool permit(const char *path, const struct seg_domain *domain)
     return chown(path, (uid_t)-1, domain->gid) == 0 && chmod(path, 0660) == 0;
 }
 
-static int open_far(const struct seg_domain *domain, const struct segment *segment)
+static int open_far(int *fd, const struct seg_domain *domain, const struct segment *segment)
 {
     struct address address = far_address(segment->path, segment->generation);
-    int fd = address.len_bytes ? make_socket() : -1;
-    if (fd < 0)
-        return -1;
-    if (bind_to(fd, &address)) {
-        if (permit(address.name.sun_path, domain))
-            return fd;
-        (void)unlink(address.name.sun_path);
-    }
-    close(fd);
-    return -1;
+    const char *path = address.name.sun_path;
+    *fd = make_socket();
+    if (*fd < 0 || !bind_to(*fd, &address))
+        return seg_system_failed("make a socket at", path);
+    if (permit(path, domain))
+        return VELO_OK;
+    int status = seg_system_failed("permit others to ring", path);
+    (void)unlink(path);
+    return status;
 }
 
-bool doorbell_open(struct doorbell *doorbell, const struct seg_domain *domain,
-                   const struct segment *segment)
+int doorbell_open(struct doorbell *doorbell, const struct seg_domain *domain,
+                  const struct segment *segment)
 {
-    doorbell->near_fd = open_near(segment->generation);
-    if (doorbell->near_fd < 0)
-        return false;
-    doorbell->far_fd = open_far(domain, segment);
-    return true;
+    int status = open_near(&doorbell->near_fd, segment->generation);
+    if (status == VELO_OK)
+        status = open_far(&doorbell->far_fd, domain, segment);
+    if (status)
+        doorbell_close(doorbell);
+    return status;
 }
 
 void doorbell_hide(const struct doorbell *doorbell, const struct segment *segment)
@@ -155,8 +154,7 @@ void doorbell_drain(const struct doorbell *doorbell)
 void doorbell_forget(const char *path, uint32_t generation)
 {
     struct address address = far_address(path, generation);
-    if (address.len_bytes)
-        (void)unlink(address.name.sun_path);
+    (void)unlink(address.name.sun_path);
 }
 
 /* ---- the senders' ---------------------------------------------------------------------------- */
@@ -194,8 +192,7 @@ static bool ring_from(int fd, const char *path, uint32_t generation)
         return false;
     /* Nobody has the near name in our network namespace. */
     address = far_address(path, generation);
-    return !address.len_bytes || send_byte(fd, &address) >= 0 || errno == ECONNREFUSED ||
-           errno == ENOENT;
+    return send_byte(fd, &address) >= 0 || errno == ECONNREFUSED || errno == ENOENT;
 }
 
 void doorbell_ring(const char *path, uint32_t generation)

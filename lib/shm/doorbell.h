@@ -6,8 +6,9 @@
  * A doorbell is two sockets, since each reaches some senders that the other does not. The near one
  * has an abstract name: it needs no file, so nobody can take its file away, but only senders in its
  * network namespace reach it. The far one has a name beside the segment and is reached from every
- * network namespace that sees that directory; it is best effort, since the directory may be full,
- * or its path longer than a socket's name may be.
+ * network namespace that sees that directory. A doorbell has both, or cannot be opened: a
+ * receiver does not know in which namespaces its senders are, and one that it has no socket for
+ * would not wake it.
  *
  * Each port has its own. One for all ports of a process would not do: its byte would go to
  * whichever thread looks first, and the descriptor of one port (velo_port_fd()) would show what
@@ -25,16 +26,18 @@
 
 struct doorbell {
     int near_fd; /* -1: there is no doorbell. */
-    int far_fd;  /* -1: no sender of another network namespace can ring. */
+    int far_fd;
 };
 #define DOORBELL_NONE {.near_fd = -1, .far_fd = -1}
 
 /** Names in a segment's directory that are far sockets. */
 #define DOORBELL_PREFIX "velo+bell."
 
-/** Open the doorbell of a segment that this process owns. False with errno. */
-bool doorbell_open(struct doorbell *doorbell, const struct seg_domain *domain,
-                   const struct segment *segment);
+/** Open the doorbell of a segment that this process owns. VELO_ERR_SYSTEM (also if there is no
+ * descriptor for it), and for the name beside the segment VELO_ERR_NO_SPACE, VELO_ERR_ACCESS and
+ * VELO_ERR_NO_MEMORY. */
+int doorbell_open(struct doorbell *doorbell, const struct seg_domain *domain,
+                  const struct segment *segment);
 /** Take its name away: before the segment's. */
 void doorbell_hide(const struct doorbell *doorbell, const struct segment *segment);
 void doorbell_close(struct doorbell *doorbell);

@@ -221,9 +221,12 @@ struct segment {
     char path[PATH_MAX];
 };
 
+/* So that the name of a doorbell's socket fits: see doorbell.c. */
+#define SEG_DIR_MAX 88u
+
 /** The directory of a domain's segments, and the users who may open them. */
 struct seg_domain {
-    char dir[PATH_MAX - 128];                /* With room for a segment's name. */
+    char dir[SEG_DIR_MAX + 1];
     char name[VELO_DOMAIN_NAME_MAX + 1 + 6]; /* With room for "+rma", "+dimm" and "+bcast". */
     bool shared;                             /* With the members of `gid`. */
     gid_t gid;

@@ -254,6 +254,26 @@ static void use_up_descriptors(void)
     CHECK_EQ(errno, EMFILE);
 }
 
+/* Ask again and again, with one free descriptor more each time, beginning with none. */
+static int fd_of_once_there_is_room(struct velo_port *port)
+{
+    struct rlimit limit, before;
+    int fd = -1, status, tries = 0;
+
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    use_up_descriptors();
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    while ((status = velo_port_fd(port, &fd)) == VELO_ERR_SYSTEM) {
+        CHECK(++tries < 10);
+        limit.rlim_cur++;
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    }
+    CHECK_OK(status);
+    CHECK(tries > 1);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    return fd;
+}
+
 /* Sends one message each time it is told how many there should be. */
 static void send_when_told(void *arg)
 {
@@ -277,7 +297,8 @@ static void send_when_told(void *arg)
     CHECK_OK(velo_port_close(port));
 }
 
-static void is_rung(int namespaces, bool has_no_descriptor)
+static void is_rung_at(int namespaces, bool has_no_descriptor,
+                       int (*descriptor_of)(struct velo_port *))
 {
     enum { MSGS = 5 };
     struct ringing *ringing = test_shared_alloc(sizeof *ringing);
@@ -288,7 +309,7 @@ static void is_rung(int namespaces, bool has_no_descriptor)
     /* Before there is a port: a child has the sockets of its parent. */
     pid_t child = child_start(send_when_told, ringing);
     struct velo_port *port = port_open(0);
-    int fd = fd_of(port);
+    int fd = descriptor_of(port);
 
     while (atomic_load(&ringing->state) == 0)
         next = take_all(port, next);
@@ -310,6 +331,11 @@ static void is_rung(int namespaces, bool has_no_descriptor)
     CHECK_OK(velo_port_close(port));
 }
 
+static void is_rung(int namespaces, bool has_no_descriptor)
+{
+    is_rung_at(namespaces, has_no_descriptor, fd_of);
+}
+
 TEST(a_descriptor_tells_of_a_message_whose_sender_has_no_descriptor_left) { is_rung(0, true); }
 
 /* As between containers that have a directory in common, and nothing else. */
@@ -323,4 +349,11 @@ TEST(a_descriptor_tells_of_a_message_from_another_network_without_a_descriptor_l
 {
     test_needs_shared_memory();
     is_rung(CLONE_NEWNET, true);
+}
+
+/* All senders can wake a port whose descriptor was refused at first, or it is refused again. */
+TEST(a_descriptor_that_was_refused_tells_of_a_message_from_another_network)
+{
+    test_needs_shared_memory();
+    is_rung_at(CLONE_NEWNET, false, fd_of_once_there_is_room);
 }

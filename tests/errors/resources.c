@@ -2,6 +2,7 @@
 /* The machine refuses something: room in shared memory, address space, descriptors, directories. */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,38 @@ TEST(no_room_for_another_file_is_reported)
 {
     run_with_tmpfs(open_without_inodes);
     run_with_tmpfs(open_with_one_inode);
+}
+
+/* Without a name beside the segment, senders of other network namespaces could not wake the port.
+ */
+static void ask_for_a_descriptor_without_inodes(void *arg)
+{
+    struct velo_port *port;
+    char path[128];
+    uint32_t count = 0;
+    int fd, file;
+
+    (void)arg;
+    mount_tmpfs("size=4m,nr_inodes=16");
+    port = port_open(0);
+    do {
+        snprintf(path, sizeof path, "%s/%u", temp_dir, count++);
+        file = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        if (file >= 0)
+            close(file);
+    } while (file >= 0);
+    CHECK_EQ(errno, ENOSPC);
+    for (int i = 0; i < 2; i++)
+        CHECK_FAILS(velo_port_fd(port, &fd), VELO_ERR_NO_SPACE, temp_dir);
+    snprintf(path, sizeof path, "%s/0", temp_dir);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_OK(velo_port_fd(port, &fd));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(no_room_for_the_name_of_a_doorbell_is_reported)
+{
+    run_with_tmpfs(ask_for_a_descriptor_without_inodes);
 }
 
 /* Memory that is short must show in velo_connect(), never as a SIGBUS while messages pass. */
@@ -276,6 +309,45 @@ TEST(an_unwritable_directory_is_reported)
     CHECK(mkdtemp(temp_dir) != NULL);
     CHECK_EQ(chmod(temp_dir, 0555), 0);
     child_join(child_start(open_in_an_unwritable_directory, NULL));
+    CHECK_EQ(rmdir(temp_dir), 0);
+}
+
+static void open_beside_a_limit(void *arg)
+{
+    enum { DIR_MAX = 88 };
+    char path[128];
+    struct velo_port *port = NULL;
+    size_t len = strlen(temp_dir);
+    glob_t found;
+    int fd;
+
+    (void)arg;
+    memset(path, 'd', sizeof path);
+    memcpy(path, temp_dir, len);
+    path[len] = '/';
+    path[DIR_MAX + 1] = '\0';
+    CHECK_EQ(mkdir(path, 0700), 0);
+    setenv("VELO_SHM_DIR", path, 1);
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_ARG, "VELO_SHM_DIR has 89 bytes");
+    CHECK_EQ(rmdir(path), 0);
+    path[DIR_MAX] = '\0';
+    CHECK_EQ(mkdir(path, 0700), 0);
+    setenv("VELO_SHM_DIR", path, 1);
+    port = port_open(0);
+    CHECK_OK(velo_port_fd(port, &fd));
+    snprintf(path + DIR_MAX, sizeof path - DIR_MAX, "/velo+bell.????????");
+    CHECK_EQ(glob(path, 0, NULL, &found), 0);
+    globfree(&found);
+    CHECK_OK(velo_port_close(port));
+    path[DIR_MAX] = '\0';
+    CHECK_EQ(rmdir(path), 0);
+}
+
+TEST(a_directory_in_whose_path_no_doorbell_fits_is_reported)
+{
+    strcpy(temp_dir + strlen(temp_dir) - 6, "XXXXXX");
+    CHECK(mkdtemp(temp_dir) != NULL);
+    child_join(child_start(open_beside_a_limit, NULL));
     CHECK_EQ(rmdir(temp_dir), 0);
 }
 

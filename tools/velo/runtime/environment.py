@@ -31,8 +31,8 @@ GROUPS = (
         Variable("VELO_DOMAIN", "u<uid>",
                  "domain of ports and commands that name none; only ports of one domain meet"),
         Variable("VELO_SHM_DIR", "/dev/shm",
-                 "folder of the segments, of a file system in memory; processes that share it and "
-                 "a domain reach each other, also from container to container"),
+                 "folder of the segments, of a file system in memory, at most 88 bytes; processes "
+                 "that share it and a domain reach each other, also from container to container"),
         Variable("VELO_SPIN_NS", "50000",
                  "longest time that a wait polls before it sleeps, in ns, up to 10 s; 0: it sleeps "
                  "at once"),
