@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Started with ports that have room for one connection (mtl_velo_conns 1): rank 2 takes that of
- * rank 0, so rank 1 cannot answer rank 0, which waits for that.
+ * Started with ports that have room for one connection (mtl_velo_conns 1, btl_velo_conns 1):
+ * rank 2 takes that of rank 0, so rank 1 cannot answer rank 0, which waits for that.
  */
 #include <mpi.h>
 #include <stdlib.h>
