@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("words", nargs="+")
     args = parser.parse_args()
     prepare(args.checkout, "--debug" in args.words)
-    with tempfile.TemporaryDirectory(prefix="velo-vm-test-") as name:
+    with tempfile.TemporaryDirectory(prefix="velo-guests-") as name:
         here = Path(name)
         if args.hpcc:
             text = hpcc.problem(hpcc.EXAMPLE.read_text(), args.hpcc, hpcc.ORDER)
