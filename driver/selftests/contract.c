@@ -193,30 +193,73 @@ static void root_gives_up_numbers(void)
 	CHECK(sysfs_number("contexts_kept") == 0);
 }
 
+/* --- a user beside root ----------------------------------------------------------------------- */
+
+/* A user's test, beside which the calling one goes on; user_start() would wait until it has ended. */
+static pid_t beside_start(unsigned int number, void (*test)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		failures = 0;
+		if (setuid(number))
+			_exit(1);
+		test();
+		fflush(stdout);
+		_exit(failures != 0);
+	}
+	return pid;
+}
+
+/* Wait until the user says so by a flag, or has ended. */
+static void beside_await(pid_t pid, const volatile bool *flag)
+{
+	while (!*flag && waitpid(pid, NULL, WNOHANG) == 0)
+		usleep(1000);
+}
+
+static void beside_end(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 /* --- full rings and queues -------------------------------------------------------------------- */
 
 /* What a process does that reads nothing: it fills what it has, says so, and goes on. */
-static void sends_and_never_reads(struct port *port, bool notifications)
+static void never_reads_its_ring(void)
 {
-	const uint64_t notify_itself[VELO_RMA_DESCRIPTOR_WORDS] = {
-		velo_rma_descriptor_word0_pack(VELO_RMA_OP_NOTIFY, VELO_RMA_PLACE_REQUESTER, 0,
-					       (uint8_t)port->take.node,
-					       (uint8_t)port->take.number, 17, 0),
-	};
-	const off_t descriptors = (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0);
-	unsigned int room = notifications ? port->take.queue_entries : port->take.ring_slots;
+	struct port port;
 	uint64_t line[2];
 	unsigned int i;
 
+	port_open(&port, VELO_CARD_ANY);
 	make_line(line, 1, 2);
 	for (i = 0; told->go; i++) {
-		if (notifications) {
-			(void)!pwrite(port->file, notify_itself, sizeof(notify_itself), descriptors);
-		} else {
-			store(port->target + 8, line, 2);
-			wait_until_taken(port);
-		}
-		told->is_full = i > room;
+		store(port.target + 8, line, 2);
+		wait_until_taken(&port);
+		told->is_full = i > port.take.ring_slots;
+	}
+}
+
+static void never_reads_its_queue(void)
+{
+	const off_t descriptors = (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0);
+	uint64_t notify_itself[VELO_RMA_DESCRIPTOR_WORDS] = { 0 };
+	struct port port;
+	unsigned int i;
+
+	port_open(&port, VELO_CARD_ANY);
+	notify_itself[0] = velo_rma_descriptor_word0_pack(VELO_RMA_OP_NOTIFY,
+							  VELO_RMA_PLACE_REQUESTER, 0,
+							  (uint8_t)port.take.node,
+							  (uint8_t)port.take.number, 17, 0);
+	for (i = 0; told->go; i++) {
+		(void)!pwrite(port.file, notify_itself, sizeof(notify_itself), descriptors);
+		told->is_full = i > port.take.queue_entries;
 	}
 }
 
@@ -226,10 +269,8 @@ static void sends_and_never_reads(struct port *port, bool notifications)
  */
 #define PATIENCE_HERE "500"
 
-/* Runs beside a bystander, so it is no user_start(). */
-static pid_t hog_start(bool notifications, const char *cycles)
+static pid_t hog_start(void (*never_reads)(void), const char *cycles)
 {
-	struct port port;
 	pid_t pid;
 
 	CHECK(sysfs_number("ring_patience") > 0);
@@ -237,17 +278,8 @@ static pid_t hog_start(bool notifications, const char *cycles)
 
 	told->go = true;
 	told->is_full = false;
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		if (setuid(OWNER))
-			_exit(1);
-		port_open(&port, VELO_CARD_ANY);
-		sends_and_never_reads(&port, notifications);
-		_exit(0);
-	}
-	while (!told->is_full && waitpid(pid, NULL, WNOHANG) == 0)
-		usleep(1000);
+	pid = beside_start(OWNER, never_reads);
+	beside_await(pid, &told->is_full);
 	return pid;
 }
 
@@ -289,11 +321,11 @@ static void puts_into_memory(void)
 static void who_never_reads_its_ring_stops_nobody(void)
 {
 	long dropped = sysfs_number("counters/dropped");
-	pid_t hog = hog_start(false, PATIENCE_HERE);
+	pid_t hog = hog_start(never_reads_its_ring, PATIENCE_HERE);
 
 	user_end(user_start(HEIR, exchanges_messages));
 	user_end(user_start(HEIR, puts_into_memory));
-	/* What was dropped shows. */
+	/* The card counts the messages that it dropped. */
 	CHECK(sysfs_number("counters/dropped") > dropped);
 	CHECK(sysfs_number("counters/completer_error") == VELO_ERROR_STALL);
 	hog_end(hog);
@@ -301,7 +333,7 @@ static void who_never_reads_its_ring_stops_nobody(void)
 
 static void who_never_reads_its_queue_stops_nobody(void)
 {
-	pid_t hog = hog_start(true, PATIENCE_HERE);
+	pid_t hog = hog_start(never_reads_its_queue, PATIENCE_HERE);
 
 	user_end(user_start(HEIR, puts_into_memory));
 	user_end(user_start(HEIR, exchanges_messages));
@@ -354,25 +386,14 @@ static void adds_while_the_way_is_full(void)
 
 static void a_refused_add_is_never_done(void)
 {
-	pid_t hog = hog_start(true, "0"), adder;
-	int status;
+	pid_t hog = hog_start(never_reads_its_queue, "0"), adder;
 
 	told->is_refused = false;
-	fflush(stdout);
-	adder = fork();
-	if (adder == 0) {
-		failures = 0;
-		if (setuid(HEIR))
-			_exit(1);
-		adds_while_the_way_is_full();
-		fflush(stdout);
-		_exit(failures != 0);
-	}
-	while (!told->is_refused && waitpid(adder, NULL, WNOHANG) == 0)
-		usleep(1000);
+	adder = beside_start(HEIR, adds_while_the_way_is_full);
+	beside_await(adder, &told->is_refused);
 	CHECK(sysfs_write("ring_patience", PATIENCE_HERE) == 0);
 	told->is_refused = false;
-	CHECK(waitpid(adder, &status, 0) == adder && status == 0);
+	beside_end(adder);
 	hog_end(hog);
 }
 
@@ -434,35 +455,24 @@ static void sees_nothing_of_the_next_owner(void)
 	CHECK(port.queue[0] == 0 && ring[0] == 0);
 	port.queue[1] = 2;
 	CHECK(port.queue[1] == 2 && ring[1] == 0);
-	fflush(stdout);
-	_exit(failures != 0);
 }
 
-/* Its user would be told when the test ends; here it goes on beside others. */
 static void reset_is_an_error_and_no_signal(void)
 {
 	const long cycles = sysfs_number("ring_patience"), moderation = sysfs_number("moderation");
-	int status, reset_file;
+	int reset_file;
 	pid_t pid;
 
 	told->go = false;
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		failures = 0;
-		if (setuid(OWNER))
-			_exit(1);
-		sees_nothing_of_the_next_owner();
-	}
-	while (!told->go && waitpid(pid, NULL, WNOHANG) == 0)
-		usleep(1000);
+	pid = beside_start(OWNER, sees_nothing_of_the_next_owner);
+	beside_await(pid, &told->go);
 	reset_file = open(SYSFS "device/reset", O_WRONLY | O_CLOEXEC);
 	CHECK(reset_file >= 0 && write(reset_file, "1", 1) == 1);
 	close(reset_file);
 	CHECK(sysfs_number("ring_patience") == cycles && sysfs_number("moderation") == moderation);
 	user_end(user_start(HEIR, has_a_message_and_tells_it));
 	told->go = false;
-	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	beside_end(pid);
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */
