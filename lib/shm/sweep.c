@@ -151,9 +151,9 @@ static void remove_dead(const struct sweep *sweep, char (*name)[NAME_BYTES], siz
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < count; i++) {
-        struct seg_look found = {0};
-        if (!is_of_lives(name[i]))
-            found = look_at(sweep, name[i], path);
+        if (is_of_lives(name[i]))
+            continue;
+        struct seg_look found = look_at(sweep, name[i], path);
         if (found.owner != OWNER_IS_DEAD || !found.is_mine)
             continue;
         int status = seg_reclaim(path);
