@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hardware as all else sees it: nodes, the host's side of each, a common clock. Knows no
-// processes. What is behind it is one of the models: rtl/cluster.h evaluates the RTL,
-// fast/hardware.h follows transactions.
+// The hardware as all else sees it: nodes, the host's side of each, a common clock. It knows no
+// processes. Two models implement it: rtl/cluster.h evaluates the RTL, fast/hardware.h follows
+// transactions.
 //
 // A model has to keep this promise: after step() to a cycle the host's sides hold all that the
 // nodes did before that cycle, and nothing of it changes later. So an answer to a thread never

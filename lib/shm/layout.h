@@ -14,10 +14,11 @@
  * connection ends. A ring is an odd number of lines long, so that equal slots of different rings
  * fall into different cache sets.
  *
- * The kernel tells which processes live, by locks that end with the process. Its owner holds one on
- * a byte beyond the file's end, for those that come by the file's name: they have it open. Those
- * that have it mapped ask another file, see lives.h; an entry names the life of its sender. So
- * they need no descriptor of it: the file is open while it is set up, and then by its owner alone.
+ * The kernel tells which processes live, by locks that end with the process. The owner of a segment
+ * holds a lock on a byte beyond the file's end: a process that opens the file by its name looks at
+ * that one. A process that has the segment mapped looks at a lock of another file, see lives.h, and
+ * so needs no descriptor of the segment; an entry names the life of its sender. After it is set up
+ * only its owner has the segment's file open.
  *
  * A port id may be opened again and again. Each opening is a **generation** of its own, with a
  * random word that tells it from all others. The word stands in the segment's header, and for each

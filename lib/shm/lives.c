@@ -168,7 +168,8 @@ static void remove_unless_used(const char *path, int fd, dev_t dev, ino_t ino)
 static void leave_file(const char *path, int fd, dev_t dev, ino_t ino)
 {
     if (process_file_refs(fd) == 1) {
-        /* What is left are lives of ports that sent to others' segments; see life_show(). */
+        /* Locks that life_show() took for ports of this process, whose own lives are in other
+         * files. */
         lock_drop_range(fd, 0, LOCK_LIVES);
         remove_unless_used(path, fd, dev, ino);
     }

@@ -3,12 +3,13 @@
  * @file lives.h
  * @brief Who lives: one lock file for all ports of a domain that belong to one user.
  *
- * Whoever has a segment mapped must hear of its owner's death, and an owner of the death of those
- * that use its segment, without a descriptor for each of them: a process with hundreds of peers
- * may have few. So each port, reader of a ring and context of a board has a **life**: a random
- * number, its generation. Its process holds a record lock on the byte of that number in a file
- * beside the segments, from which all others learn with one descriptor whether it lives. The lock
- * ends with the process, is not inherited by fork(), and says the same in all namespaces.
+ * A process that has a segment mapped must hear of the death of the segment's owner, and the owner
+ * must hear of the death of each process that uses the segment. A descriptor for each would be too
+ * many: a process may have hundreds of peers and few descriptors. So each port, reader of a ring
+ * and context of a board has a **life**: a random number, its generation. Its process holds a
+ * record lock on the byte of that number in a file beside the segments, from which all others learn
+ * with one descriptor whether it lives. The lock ends with the process, is not inherited by fork(),
+ * and says the same in all namespaces.
  *
  * The file is named "velo.<domain>+lives.<number>". The number is the user's, as his own namespace
  * has it; a next one where another's file has that name, and for ports that are opened to a group.

@@ -100,8 +100,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     return VELO_OK;
 }
 
-/* Give the finished, locked segment its name: a process that sees the name sees the whole segment.
- */
+/* Give the finished, locked segment its name: who sees the name sees the whole segment. */
 static int create_name(struct segment *segment)
 {
     for (int tries = 0; tries < CREATE_TRIES; tries++) {
@@ -254,7 +253,8 @@ void seg_file_drop(struct segment *segment)
     seg_release();
 }
 
-/* Whoever has the segment mapped, and not open, goes by the owner's life. */
+/* A process that closes the segment's file, and keeps it mapped, learns of the owner's death from
+ * the owner's life. */
 static int open_lives(struct segment *segment, const struct stat *st,
                       const struct seg_header *header)
 {

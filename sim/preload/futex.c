@@ -6,10 +6,11 @@
  * waits in virtual time instead, as for a condition (sync.c), and its limit is a virtual date. All
  * other system calls, and those of the C library itself, go to the kernel.
  *
- * A wait without a limit may end for no reason, as futex(2) allows: a program looks at its word
- * again. So one that has lasted long ends. Then a wake by a thread that is not of the cluster, or
- * by another process, is not missed for ever, which goes to the kernel and does not find who waits
- * here. If the word has changed, too, each look finds that.
+ * A wake by another process, or by a thread that is not of the cluster, goes to the kernel and does
+ * not find the threads that wait here. A waiter finds a changed word at its next look. If the word
+ * has not changed, a wait without a limit ends after LOOKS_MAX looks, so that the wake is not
+ * missed for ever: futex(2) allows a wait to end for no reason, and a program looks at its word
+ * again.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -106,9 +107,10 @@ static long wait_for_word(struct sim_channel *channel, const struct futex_call *
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/* Who waits in the kernel is not of the cluster, and comes last. Of those that wait here nobody
- * knows the bits: a wake for some bits wakes all, for no reason where none is theirs. The kernel,
- * too, wakes one if it is asked for none. */
+/* Wakes threads that wait in virtual time first, then those that wait in the kernel, which are not
+ * of the cluster. The bits of a virtual wait are not kept, so a wake for some bits wakes all of
+ * them, also those whose bits it does not name: futex(2) allows a wait to end for no reason. A wake
+ * of nobody wakes one, as the kernel's does. */
 static long wake_word(const struct futex_call *call)
 {
     bool is_for_some =

@@ -41,8 +41,9 @@ struct Counters {
     std::vector<uint64_t> node_words; // of packets that arrived, by node
 };
 
-// What is at the network's ends, if messages come one by one (offer()) and have a content, of which
-// the network knows nothing. Packets have numbers, which are used again after their arrival.
+// The nodes at the network's ends, for a caller that offers messages one by one (offer()). The
+// network knows nothing of a message's content. It numbers packets, and uses a number again after
+// the arrival.
 class Ends
 {
   public:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who lives is known without a descriptor for each peer: how many there are, that none is needed
- * when one dies, and the file that tells it. */
+/* A process knows which of its peers live without a descriptor for each: how many descriptors it
+ * has, that it needs none when a peer dies, and the file by which it knows. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -331,8 +331,9 @@ TEST(processes_of_one_user_meet_whatever_number_a_namespace_gives_him)
     message_expect(port, 8, 1, VELO_ID(0, 2));
     struct velo_conn *conn = port_connect(port, VELO_ID(0, 2));
     message_send(conn, 8, 2);
-    /* Each has a file of its own number. Who finds no place has the receiver look for the dead: the
-     * sender is seen to live in the receiver's file. */
+    /* The two namespaces have a file each. A third process finds no place in the receiver's table,
+     * so that the receiver looks which of its senders are dead: the sender's life has to be in the
+     * receiver's file, too. */
     pid_t late = child_start(find_no_place, NULL);
     CHECK_STATUS(velo_recv(port, NULL, 0, &msg, 1000 * TEST_MS), VELO_TIMEOUT);
     child_join(late);

@@ -47,7 +47,7 @@ LAUNCHER_CRASH = "PMIx_server_finalize"
 AT_TIMES = ("epoll_wait", "recv")
 # One that fails for good is not made so many times more than where nothing fails.
 FLOOD = 3000
-# Who has no memory or descriptor for what came looks for one at each poll; it waits meanwhile.
+# A process that waits asks for the memory or the descriptor that it lacks at each poll.
 AT_EACH_POLL = ("malloc", "calloc", "realloc", "accept4")
 # So many of the calls of a name fail one after the other; of those behind, one in some.
 EACH = 16

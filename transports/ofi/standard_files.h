@@ -3,10 +3,11 @@
  * @file standard_files.h
  * @brief No descriptor of libfabric's is 0, 1 or 2.
  *
- * What velo itself opens, fd_above_standard() moves. libfabric keeps the numbers of its descriptors
- * to itself, so those of the program's standard files that are closed are held while libfabric may
- * open one: by a descriptor that neither reads nor writes, so whoever uses one meanwhile gets
- * EBADF, as before.
+ * velo moves each descriptor that it opens itself by fd_above_standard(). It cannot move
+ * libfabric's, as libfabric keeps their numbers to itself. So while libfabric may open one, velo
+ * holds the numbers of those standard files that the program has closed. It does so by descriptors
+ * that neither read nor write, so a program that uses such a number meanwhile gets EBADF, as
+ * before.
  */
 #ifndef VELO_OFI_STANDARD_FILES_H
 #define VELO_OFI_STANDARD_FILES_H

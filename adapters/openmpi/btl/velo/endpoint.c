@@ -35,9 +35,10 @@ static _Noreturn void give_up_without_memory(opal_proc_t *proc)
     btl_velo_give_up(proc);
 }
 
-/* A rank without velo, or without memory for its port, has announced nothing. Who counted on it
- * here would choose other ways than it does, and wait for it: osc/rdma, where that one has none. Of
- * ranks that are not of this job and node it may not be known yet. */
+/* A rank announces its port; without velo, or without memory for a port, it announces nothing. Both
+ * ends have to choose the same way: if this rank took that one for a peer, its windows would use
+ * osc/rdma and wait for a rank that uses another component. What ranks of other jobs and nodes have
+ * announced may not be here yet, so they count as peers. */
 static bool has_port(opal_proc_t *proc)
 {
     void *address = NULL;
