@@ -26,7 +26,7 @@ simulated := --without pages,front-door,lint,proofs,rtl-tests,tools-tests
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/test,%,$(wildcard rtl/*/test)))
 
-.PHONY: help setup build run docs sim vm paper test check lint format bench bench-fabric nightly packages dist man install uninstall clean
+.PHONY: help setup build run docs sim vm paper test check lint format bench bench-fabric bench-many-cores nightly packages dist man install uninstall clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -119,6 +119,11 @@ bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between h
 	@scripts/build --without-tests release
 	@$(python) tools/perf/ofi/mpis.py --json build/bench-mpis.json
 	@$(python) scripts/bench_hosts.py --json build/bench-hosts.json
+
+bench-many-cores: ## Measure velo and the MPIs that are there on all cores of this machine; takes up to 10 minutes.
+	@scripts/setup bench
+	@scripts/build --without-tests release
+	@$(python) tools/bench/many_cores.py --json build/bench-many-cores.json
 
 nightly: rtl-setup ## Run all checks fresh, and the long ones; NIGHT="--resume" goes on after an interruption.
 	@scripts/setup test sim

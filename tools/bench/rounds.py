@@ -22,7 +22,7 @@ from velo.results.records import FAR, NEAR
 # A task that failed so often is left out of the rounds that remain.
 FAILURES_MAX = 2
 # The most time that the rounds of each part may take.
-TIME_S = {"native": 600.0, "mpi": 840.0, "python": 120.0}
+TIME_S = {"native": 600.0, "mpi": 840.0, "python": 120.0, "many-cores": 480.0}
 
 
 def run(tasks: Sequence[Task], rounds: int, peers: Peers, console: Console) -> None:

@@ -28,9 +28,11 @@ struct raw {
     _Alignas(LINE_BYTES) _Atomic uint32_t brackets_done; /* written by rank 0 */
 };
 
-static const struct mode *const modes[] = {&latency_mode,   &rate_mode,    &matching_mode,
-                                           &allreduce_mode, &barrier_mode, &gups_mode};
+static const struct mode *const modes[] = {&latency_mode,  &rate_mode,      &incast_mode,
+                                           &matching_mode, &allreduce_mode, &barrier_mode,
+                                           &alltoall_mode, &halo_mode,      &gups_mode};
 #define MODES (sizeof modes / sizeof modes[0])
+#define MODES_TEXT "latency, rate, incast, matching, allreduce, barrier, alltoall, halo or gups"
 
 /* --- failing --------------------------------------------------------------------------------- */
 
@@ -65,17 +67,18 @@ enum key {
 
 static const char doc[] =
     "Measure an MPI, each batch bracketed by what the machine could do. Start it with mpirun.\v"
-    "MODE is latency, rate, matching, allreduce, barrier or gups. Output, from rank 0, is one JSON "
-    "object a line, as of velo-perf: meta, sample, then end or error.";
+    "MODE is " MODES_TEXT
+    ". Output, from rank 0, is one JSON object a line, as of velo-perf: meta, "
+    "sample, then end or error.";
 
 static const struct argp_option argp_options[] = {
-    {"sizes", 's', "LIST", 0, "latency, rate: message sizes in bytes, comma-separated", 0},
+    {"sizes", 's', "LIST", 0, "Sizes in bytes, comma-separated, in modes that have sizes", 0},
     {"batches", KEY_BATCHES, "N", 0, "Batches of each size", 0},
     {"time-ms", KEY_TIME_MS, "N", 0, "Begin no batch after so long (10000)", 0},
     {"near-ns", KEY_NEAR_NS, "NS", 0, "Cores are near below this raw half round trip (110)", 0},
     {"posted", KEY_POSTED, "N", 0, "matching: posted receives beside the one (10000)", 0},
     {"table-log2", KEY_TABLE_LOG2, "K", 0, "gups: the table has 2^K words of 8 bytes (19)", 0},
-    {"windows", KEY_WINDOWS, "N", 0, "rate: windows of 64 messages in a batch (100)", 0},
+    {"windows", KEY_WINDOWS, "N", 0, "rate, incast: windows of 64 messages in a batch (100)", 0},
     {"no-limit", KEY_NO_LIMIT, 0, 0,
      "Measure nothing beside the MPI: for a simulated machine, whose clock is virtual", 0},
     {0},
@@ -115,17 +118,14 @@ static void parse_mode(struct argp_state *state, struct options *options, const 
             return;
         }
     }
-    argp_error(state,
-               "there is no mode '%s'; use latency, rate, matching, allreduce, barrier or gups",
-               text);
+    argp_error(state, "there is no mode '%s'; use " MODES_TEXT, text);
 }
 
 static void check(struct argp_state *state, struct options *options)
 {
     const struct mode *mode = options->mode;
     if (!mode) {
-        argp_error(state,
-                   "say what to measure: latency, rate, matching, allreduce, barrier or gups");
+        argp_error(state, "say what to measure: " MODES_TEXT);
         return;
     }
     if (!mode->sizes && options->sizes_count) {
@@ -140,8 +140,8 @@ static void check(struct argp_state *state, struct options *options)
     if (mode->sizes && !options->sizes_count) {
         parse_sizes(state, options, mode->sizes);
     }
-    if (options->mode != &rate_mode && options->windows) {
-        argp_error(state, "--windows is for rate");
+    if (!mode->takes_windows && options->windows) {
+        argp_error(state, "--windows is for rate and incast");
     }
     options->windows = options->windows ? options->windows : WINDOWS;
     options->batches = options->batches ? options->batches : mode->batches;

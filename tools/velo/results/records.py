@@ -53,6 +53,8 @@ METRICS = {
     "updates_per_s": Metric("RandomAccess", units.gups, False),
     "allreduce_ns": Metric("allreduce", units.time_ns, True),
     "barrier_ns": Metric("barrier", units.time_ns, True),
+    "alltoall_ns": Metric("all-to-all", units.time_ns, True),
+    "halo_ns": Metric("halo exchange", units.time_ns, True),
     "run_time_ns": Metric("run time", units.time_ns, True),
     "object_half_rtt_ns": Metric("half round trip of an object", units.time_ns, True),
     "objects_per_s": Metric("objects one way", units.rate, False),
