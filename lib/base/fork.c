@@ -9,7 +9,7 @@
 #include "error.h"
 #include "order.h"
 
-/* The kernel gives a child zeros in place of the word that `mark` points to, however it was made:
+/* The kernel gives a child a zero in place of the word that `mark` points to, however it was made:
  * fork(), clone(), with the same process id in another namespace. */
 static uint64_t kept;
 static uint64_t *mark = &kept;
@@ -21,13 +21,12 @@ static void make_mark(void)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED && madvise(page, page_bytes, MADV_WIPEONFORK) == 0) {
+    if (page != MAP_FAILED && madvise(page, page_bytes, MADV_WIPEONFORK) == 0)
         mark = page;
-        return;
-    }
-    /* A kernel before Linux 4.14, or no memory. */
-    if (page != MAP_FAILED)
+    else if (page != MAP_FAILED) /* A kernel before Linux 4.14. */
         munmap(page, page_bytes);
+    /* Where the kernel does not; an emulator may take the advice and not follow it, as QEMU's user
+     * mode does. */
     (void)pthread_atfork(NULL, NULL, forget);
 }
 
