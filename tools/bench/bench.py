@@ -39,8 +39,8 @@ def register(commands: Any) -> None:
         "--only",
         metavar="LIST",
         help="run only this: parts (native, mpi, python), what is measured (limit, latency, rate, "
-        "hpcc, ...), peers (mtl, btl, vader, ompi4-ucx, ompi5, ompi5-ucx, mpich, impi, ucx, velo); "
-        "comma-separated; of each of these three kinds that is named, one must fit",
+        "hpcc, ...), peers (mtl, btl, vader, ompi4-ucx, ompi5, ompi5-ucx, mpich, mpich-ucx, impi, "
+        "ucx, velo); comma-separated; of each of these three kinds that is named, one must fit",
     )
     parser.add_argument("--skip", metavar="LIST", help="leave this out; the same words as --only")
     parser.add_argument(
