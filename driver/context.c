@@ -157,13 +157,17 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 	velo_context_enable(ctx);
 	velo_interrupt_join(ctx);
 	*take = (struct velo_card_take){
-		.spec_hash = VELO_SPEC_HASH,
+		.size = take->size,
 		.number = number,
 		.store_lines = ctx->lines,
 		.node = card->setup.node,
 		.opened = card->numbers[number].opened,
 		.ring_slots = 1u << ring_slots_log2,
 		.queue_entries = 1u << queue_entries_log2,
+		.ring_layout = VELO_CARD_RING_LAYOUT,
+		.queue_layout = VELO_CARD_QUEUE_LAYOUT,
+		.descriptor_layout = VELO_CARD_DESCRIPTOR_LAYOUT,
+		.stores_layout = VELO_CARD_STORES_LAYOUT,
 	};
 	smp_store_release(&ctx->taken, true); /* Pairs with the acquire in velo_context_taken(). */
 	return 0;
@@ -227,8 +231,8 @@ int velo_context_take(struct velo_context *ctx, struct velo_card_take *take)
 	struct velo_card *card = ctx->card;
 	int err;
 
-	if (take->spec_hash != VELO_SPEC_HASH)
-		return -EPROTO;
+	if (take->flags)
+		return -EINVAL;
 	mutex_lock(&ctx->lock);
 	err = ctx->taken ? -EEXIST : 0;
 	if (err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * File operations of /dev/veloN: see spec/velo_card.h.
+ * File operations of /dev/veloN: see include/uapi/linux/velo.h.
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -41,84 +41,111 @@ static int velo_check_caller(struct velo_context *ctx)
 	return ctx->mm == current->mm ? 0 : -EPERM;
 }
 
+/*
+ * Copies a call's struct, which begins with its size, from a process that was built with an older
+ * or newer one. `known` bytes are this driver's, `least` those of the first version.
+ */
+static int velo_copy_in(void *to, size_t known, size_t least, const void __user *from)
+{
+	u32 size;
+	int err;
+
+	if (get_user(size, (const u32 __user *)from))
+		return -EFAULT;
+	if (size < least)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(to, known, from, size);
+	if (!err)
+		*(u32 *)to = size; /* Another thread may have written to it meanwhile. */
+	return err;
+}
+
+static int velo_copy_out(void __user *to, const void *from, size_t known)
+{
+	return copy_to_user(to, from, min_t(size_t, known, *(const u32 *)from)) ? -EFAULT : 0;
+}
+
+#define VELO_COPY_IN(to, last, from) \
+	velo_copy_in(to, sizeof(*(to)), offsetofend(typeof(*(to)), last), from)
+
 static long velo_ioctl_take(struct velo_context *ctx, void __user *argument)
 {
 	struct velo_card_take take;
-	int err;
+	int err = VELO_COPY_IN(&take, stores_layout, argument);
 
-	if (copy_from_user(&take, argument, sizeof(take)))
-		return -EFAULT;
-	err = velo_context_take(ctx, &take);
-	if (err)
-		return err;
-	return copy_to_user(argument, &take, sizeof(take)) ? -EFAULT : 0;
+	if (!err)
+		err = velo_context_take(ctx, &take);
+	return err ? err : velo_copy_out(argument, &take, sizeof(take));
 }
 
 static long velo_ioctl_enter(struct velo_context *ctx, void __user *argument)
 {
-	struct velo_card_memory memory;
-	int err;
+	struct velo_card_enter enter;
+	int err = VELO_COPY_IN(&enter, reserved, argument);
 
-	if (copy_from_user(&memory, argument, sizeof(memory)))
-		return -EFAULT;
-	err = velo_memory_enter(ctx, &memory);
+	if (!err)
+		err = velo_memory_enter(ctx, &enter);
 	if (err)
 		return err;
-	if (!copy_to_user(argument, &memory, sizeof(memory)))
-		return 0;
-	velo_memory_withdraw(ctx, memory.first_page);
-	return -EFAULT;
+	err = velo_copy_out(argument, &enter, sizeof(enter));
+	if (err)
+		velo_memory_withdraw(ctx, enter.first_page);
+	return err;
 }
 
 static long velo_ioctl_withdraw(struct velo_context *ctx, void __user *argument)
 {
-	u32 first_page;
+	struct velo_card_withdraw withdraw;
+	int err = VELO_COPY_IN(&withdraw, first_page, argument);
 
-	if (copy_from_user(&first_page, argument, sizeof(first_page)))
-		return -EFAULT;
-	return velo_memory_withdraw(ctx, first_page);
+	if (!err && withdraw.flags)
+		err = -EINVAL;
+	return err ? err : velo_memory_withdraw(ctx, withdraw.first_page);
 }
 
 static long velo_ioctl_arm(struct velo_context *ctx, void __user *argument)
 {
 	struct velo_card_arm arm;
-	int err;
+	int err = VELO_COPY_IN(&arm, ready, argument);
 
-	if (copy_from_user(&arm, argument, sizeof(arm)))
-		return -EFAULT;
-	if (arm.reserved)
-		return -EINVAL;
+	if (!err && arm.flags)
+		err = -EINVAL;
+	if (err)
+		return err;
 	down_read(&ctx->card->live);
 	err = ctx->dead ? -ENODEV : velo_interrupt_arm(ctx, &arm);
 	up_read(&ctx->card->live);
-	if (err)
-		return err;
-	return copy_to_user(argument, &arm, sizeof(arm)) ? -EFAULT : 0;
+	return err ? err : velo_copy_out(argument, &arm, sizeof(arm));
 }
 
 static long velo_ioctl(struct file *file, unsigned int command, unsigned long value)
 {
+	long (*call)(struct velo_context *ctx, void __user *argument);
 	struct velo_context *ctx = file->private_data;
 	void __user *argument = (void __user *)value;
 	int err;
 
-	if (command == VELO_CARD_TAKE)
-		return velo_ioctl_take(ctx, argument);
-	err = velo_check_caller(ctx);
-	if (err)
-		return err;
-	if (READ_ONCE(ctx->dead))
-		return -ENODEV;
 	switch (command) {
+	case VELO_CARD_TAKE:
+		return velo_ioctl_take(ctx, argument);
 	case VELO_CARD_ENTER:
-		return velo_ioctl_enter(ctx, argument);
+		call = velo_ioctl_enter;
+		break;
 	case VELO_CARD_WITHDRAW:
-		return velo_ioctl_withdraw(ctx, argument);
+		call = velo_ioctl_withdraw;
+		break;
 	case VELO_CARD_ARM:
-		return velo_ioctl_arm(ctx, argument);
+		call = velo_ioctl_arm;
+		break;
 	default:
 		return -ENOTTY;
 	}
+	err = velo_check_caller(ctx);
+	if (err)
+		return err;
+	return READ_ONCE(ctx->dead) ? -ENODEV : call(ctx, argument);
 }
 
 static int velo_mmap(struct file *file, struct vm_area_struct *vma)

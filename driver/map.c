@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * What a process may map: see spec/velo_card.h.
+ * What a process may map: see include/uapi/linux/velo.h.
  *
  * Pages are put into a mapping when they are first accessed, and taken out again when the context
  * ends or a grant is withdrawn. velo_card.live is held for both, so none is put in afterwards.

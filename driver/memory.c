@@ -26,8 +26,7 @@ static unsigned int table_pages_log2 = 18;
 module_param(table_pages_log2, uint, 0444);
 MODULE_PARM_DESC(table_pages_log2, "entries of the table of pages, as a power of two, 9 to 22 (18)");
 
-#define VELO_RIGHT_READ 1u
-#define VELO_RIGHTS_ALL 7u
+#define VELO_RIGHTS_ALL (VELO_CARD_READ | VELO_CARD_WRITE | VELO_CARD_ATOMIC)
 /* A page is mapped for the card as a whole and for long; nobody copies it to and fro. */
 #define VELO_DMA_ATTRS DMA_ATTR_SKIP_CPU_SYNC
 
@@ -129,7 +128,7 @@ static int velo_account(struct mm_struct *mm, unsigned long count)
  */
 static int velo_pin(struct velo_region *region, unsigned long address)
 {
-	bool is_written = velo_registered_page_rights(region->word) != VELO_RIGHT_READ;
+	bool is_written = velo_registered_page_rights(region->word) != VELO_CARD_READ;
 	unsigned int flags = FOLL_LONGTERM | FOLL_WRITE | (is_written ? 0 : FOLL_FORCE);
 	unsigned long done = 0;
 
@@ -155,7 +154,7 @@ static int velo_pin(struct velo_region *region, unsigned long address)
 static void velo_unpin(struct velo_region *region)
 {
 	unpin_user_pages_dirty_lock(region->pages, region->page_count,
-				    velo_registered_page_rights(region->word) != VELO_RIGHT_READ);
+				    velo_registered_page_rights(region->word) != VELO_CARD_READ);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -344,17 +343,20 @@ free_table:
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static int velo_memory_check(const struct velo_card_memory *memory)
+static int velo_memory_check(const struct velo_card_enter *enter)
 {
-	u64 bytes = memory->len_bytes;
+	bool has_peer = enter->flags & VELO_CARD_ONE_PEER;
+	u64 bytes = enter->len_bytes;
 
-	if (!bytes || !PAGE_ALIGNED(bytes) || !PAGE_ALIGNED(memory->address))
+	if (enter->flags & ~VELO_CARD_ONE_PEER || enter->reserved)
 		return -EINVAL;
-	if (memory->address + bytes < memory->address)
+	if (!bytes || !PAGE_ALIGNED(bytes) || !PAGE_ALIGNED(enter->address))
 		return -EINVAL;
-	if (!memory->rights || memory->rights > VELO_RIGHTS_ALL || memory->one_peer > 1)
+	if (enter->address + bytes < enter->address)
 		return -EINVAL;
-	if (memory->peer > (memory->one_peer ? U16_MAX : 0))
+	if (!enter->rights || enter->rights & ~VELO_RIGHTS_ALL)
+		return -EINVAL;
+	if (enter->peer > (has_peer ? U16_MAX : 0))
 		return -EINVAL;
 	return bytes >> PAGE_SHIFT > velo_table_pages() ? -ENOSPC : 0;
 }
@@ -362,27 +364,27 @@ static int velo_memory_check(const struct velo_card_memory *memory)
 /**
  * velo_memory_enter() - enter memory of the calling process
  * @ctx: its context
- * @memory: what, and where it was entered
+ * @enter: what, and where it was entered
  *
  * Return: 0, or an error.
  */
-int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory)
+int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter)
 {
 	struct velo_region *region;
 	unsigned long seq;
 	int err;
 
 	BUILD_BUG_ON(PAGE_SIZE != 1 << VELO_ADDRESS_PAGE_BITS);
-	err = velo_memory_check(memory);
+	err = velo_memory_check(enter);
 	if (err)
 		return err;
 	region = kzalloc(sizeof(*region), GFP_KERNEL);
 	if (!region)
 		return -ENOMEM;
 	region->ctx = ctx;
-	region->page_count = memory->len_bytes >> PAGE_SHIFT;
-	region->word = velo_registered_page_pack(memory->one_peer, memory->rights, ctx->number, 0,
-						 memory->peer);
+	region->page_count = enter->len_bytes >> PAGE_SHIFT;
+	region->word = velo_registered_page_pack(!!(enter->flags & VELO_CARD_ONE_PEER),
+						 enter->rights, ctx->number, 0, enter->peer);
 	err = velo_account(ctx->mm, region->page_count);
 	if (err)
 		goto free_region;
@@ -392,17 +394,17 @@ int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory)
 		err = -ENOMEM;
 		goto unaccount;
 	}
-	err = mmu_interval_notifier_insert(&region->notifier, ctx->mm, memory->address,
-					   memory->len_bytes, &velo_region_operations);
+	err = mmu_interval_notifier_insert(&region->notifier, ctx->mm, enter->address,
+					   enter->len_bytes, &velo_region_operations);
 	if (err)
 		goto free_pages;
 	seq = mmu_interval_read_begin(&region->notifier);
-	err = velo_pin(region, memory->address);
+	err = velo_pin(region, enter->address);
 	if (err)
 		goto remove_notifier;
 
 	down_read(&ctx->card->live);
-	err = velo_region_enter(region, seq, &memory->first_page);
+	err = velo_region_enter(region, seq, &enter->first_page);
 	up_read(&ctx->card->live);
 	if (!err)
 		return 0;

@@ -95,7 +95,7 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
  * @ctx: the context
  * @line: the line
  * @len_bytes: its length, a multiple of 8, at most a line
- * @offset: as in spec/velo_card.h
+ * @offset: as in include/uapi/linux/velo.h
  *
  * The node takes the card's lines in order, so nothing waits for a line that the card has.
  *

@@ -30,13 +30,13 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
+#include <linux/velo.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "velo/spec.h"
 #include "velo/pcie_spec.h"
 #include "velo/regs.h"
-#include "velo_card.h"
 
 #define VELO_BAR_REGISTERS 0
 #define VELO_BAR_WINDOW 2
@@ -327,7 +327,7 @@ unsigned int velo_numbers_kept(struct velo_card *card);
 
 /* memory.c */
 int velo_memory_init(struct velo_card *card);
-int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory);
+int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter);
 int velo_memory_withdraw(struct velo_context *ctx, u32 first_page);
 void velo_memory_end(struct velo_context *ctx);
 void velo_memory_void(struct velo_card *card, unsigned int number);

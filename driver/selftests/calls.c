@@ -2,13 +2,14 @@
 /*
  * Every call to the driver, and every error that it names. Run by root in a guest with a card.
  *
- *	calls [--plain]
+ *	calls [--plain | NAME]	all, or one of them
  *
  * --plain: the card is plain memory, so nothing comes in, and messages are not tried.
  */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -42,13 +43,12 @@ static void take(void)
 	uint64_t word;
 
 	CHECK(file >= 0 && other >= 0);
-	first = (struct velo_card_take){ .spec_hash = VELO_SPEC_HASH + 1, .number = VELO_CARD_ANY };
-	CHECK_FAILS(ioctl(file, VELO_CARD_TAKE, &first), EPROTO);
 	CHECK_FAILS(ioctl(file, VELO_CARD_TAKE, NULL), EFAULT);
 	CHECK_FAILS(context_take(file, 256, &first), EINVAL);
 	CHECK_FAILS(ioctl(file, VELO_CARD_ARM, &word), EBADFD);
 	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &word), EBADFD);
 	CHECK_FAILS(ioctl(file, VELO_CARD_WITHDRAW, &word), EBADFD);
+	CHECK_FAILS(ioctl(file, 0x12345678, NULL), ENOTTY);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), EBADFD);
 	CHECK_FAILS(pread(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)), EBADFD);
 
@@ -57,6 +57,10 @@ static void take(void)
 	CHECK(first.ring_slots >= 64 && (first.ring_slots & (first.ring_slots - 1)) == 0);
 	CHECK(first.queue_entries >= 256);
 	CHECK(first.store_lines == 1);
+	CHECK(first.ring_layout == VELO_CARD_RING_LAYOUT &&
+	      first.queue_layout == VELO_CARD_QUEUE_LAYOUT &&
+	      first.descriptor_layout == VELO_CARD_DESCRIPTOR_LAYOUT &&
+	      first.stores_layout == VELO_CARD_STORES_LAYOUT);
 	CHECK_FAILS(context_take(file, VELO_CARD_ANY, &second), EEXIST);
 	CHECK_FAILS(context_take(other, 7, &second), EBUSY);
 	CHECK(sysfs_number("contexts") == 1);
@@ -66,6 +70,83 @@ static void take(void)
 	CHECK(sysfs_number("contexts") == 0);
 	CHECK(context_take(other, 7, &second) == 0 && second.opened == first.opened + 1);
 	close(other);
+}
+
+/*
+ * A struct of another size, in front of a page that cannot be accessed. The driver's may have grown, and
+ * then the first version's is smaller.
+ */
+static void sizes_of(int file, unsigned long call, const void *good, uint32_t first_bytes,
+		     uint32_t bytes)
+{
+	char *end = pages(3) + 2 * PAGE, *at;
+	uint32_t *size;
+
+	CHECK(mprotect(end, PAGE, PROT_NONE) == 0);
+	at = end - bytes;
+	memcpy(at, good, bytes);
+	size = (uint32_t *)at;
+	*size = 0;
+	CHECK_FAILS(ioctl(file, call, at), EINVAL);
+	*size = first_bytes - 1;
+	CHECK_FAILS(ioctl(file, call, at), EINVAL);
+	*size = PAGE + 1;
+	CHECK_FAILS(ioctl(file, call, at), E2BIG);
+	*size = bytes + 1;
+	CHECK_FAILS(ioctl(file, call, at), EFAULT);
+	/* Flags that nobody knows. */
+	*size = bytes;
+	size[1] |= 0x80000000;
+	CHECK_FAILS(ioctl(file, call, at), EINVAL);
+	/* What the driver's struct lacks. */
+	at = end - PAGE;
+	memset(at, 0, PAGE);
+	memcpy(at, good, bytes);
+	size = (uint32_t *)at;
+	*size = PAGE;
+	end[-1] = 1;
+	CHECK_FAILS(ioctl(file, call, at), E2BIG);
+	end[-1] = 0;
+	at[bytes] = 1;
+	*size = bytes + 1;
+	CHECK_FAILS(ioctl(file, call, at), E2BIG);
+	/* It is 0, and stays so; what is behind the struct stays as it is. */
+	at[bytes] = 0;
+	at[bytes + 8] = 1;
+	*size = bytes + 8;
+	CHECK(ioctl(file, call, at) == 0 && at[bytes] == 0 && at[bytes + 8] == 1);
+	CHECK(*size == bytes + 8);
+	munmap(end - 2 * PAGE, 3 * PAGE);
+}
+
+#define SIZES_OF(file, call, good, last)						\
+	sizes_of(file, call, good, offsetof(typeof(*(good)), last) + sizeof((good)->last),	\
+		 sizeof(*(good)))
+
+/* Structs of processes that were built with an older or newer header. */
+static void sizes(void)
+{
+	int file = open(DEVICE, O_RDWR | O_CLOEXEC);
+	struct velo_card_take take = { .size = sizeof(take), .number = VELO_CARD_ANY };
+	struct velo_card_enter enter = {
+		.size = sizeof(enter),
+		.address = (uintptr_t)pages(1),
+		.len_bytes = PAGE,
+		.rights = VELO_CARD_READ,
+	};
+	struct velo_card_withdraw withdraw = { .size = sizeof(withdraw) };
+	struct velo_card_arm arm = { .size = sizeof(arm) };
+
+	SIZES_OF(file, VELO_CARD_TAKE, &take, stores_layout);
+	SIZES_OF(file, VELO_CARD_ARM, &arm, ready);
+	SIZES_OF(file, VELO_CARD_ENTER, &enter, reserved);
+	CHECK(sysfs_number("pages") == 1);
+	CHECK(ioctl(file, VELO_CARD_ENTER, &enter) == 0);
+	CHECK(sysfs_number("pages") == 2);
+	withdraw.first_page = enter.first_page;
+	SIZES_OF(file, VELO_CARD_WITHDRAW, &withdraw, first_page);
+	CHECK(sysfs_number("pages") == 1);
+	close(file);
 }
 
 static void take_all(void)
@@ -192,7 +273,7 @@ static void memory(void)
 	struct velo_card_take take;
 	int file = context_open(&take), other = context_open(&take);
 	char *at = pages(16);
-	struct velo_card_memory bad;
+	struct velo_card_enter bad;
 	uint32_t page, next;
 	void *code = (void *)((uintptr_t)&memory & ~(PAGE - 1));
 
@@ -216,9 +297,9 @@ static void memory(void)
 	CHECK_FAILS(context_enter(file, at, 1ul << 40, 3, &page), ENOSPC);
 	CHECK_FAILS(context_enter(file, NULL, PAGE, 3, &page), EFAULT);
 	CHECK_FAILS(context_enter(file, code, PAGE, 3, &page), EFAULT);
-	bad = (struct velo_card_memory){ (uintptr_t)at, PAGE, .rights = 1, .one_peer = 2 };
+	bad = (struct velo_card_enter){ sizeof(bad), 0, (uintptr_t)at, PAGE, 1, .reserved = 1 };
 	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &bad), EINVAL);
-	bad = (struct velo_card_memory){ (uintptr_t)at, PAGE, .rights = 1, .peer = 1 };
+	bad = (struct velo_card_enter){ sizeof(bad), 0, (uintptr_t)at, PAGE, 1, .peer = 1 };
 	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &bad), EINVAL);
 	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, NULL), EFAULT);
 	CHECK_FAILS(ioctl(file, VELO_CARD_WITHDRAW, NULL), EFAULT);
@@ -369,7 +450,6 @@ static void processes(void)
 	int file = context_open(&take), wait_for_child[2], status;
 	uint64_t *ring = context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), word;
 	char *at = pages(4);
-	struct velo_card_arm arm = { 0 };
 	struct pollfd poll_file = { file, POLLIN, 0 };
 	uint32_t page;
 	pid_t pid;
@@ -386,7 +466,7 @@ static void processes(void)
 		/* The child has the file, and nothing of the context. */
 		CHECK_FAILS(context_withdraw(file, page), EPERM);
 		CHECK_FAILS(context_enter(file, at, PAGE, 3, &page), EPERM);
-		CHECK_FAILS(ioctl(file, VELO_CARD_ARM, &arm), EPERM);
+		CHECK_FAILS(context_arm(file, 0, 0), EPERM);
 		CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), EPERM);
 		CHECK_FAILS(pread(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)),
 			    EPERM);
@@ -499,7 +579,6 @@ static void *send_later(void *argument)
 static void wakes(void)
 {
 	struct port to, from;
-	struct velo_card_arm arm = { 0 };
 	struct pollfd poll_file;
 	struct later later = { .from = &from };
 	pthread_t thread;
@@ -508,18 +587,15 @@ static void wakes(void)
 	port_open(&from, to.take.number);
 	poll_file = (struct pollfd){ to.file, POLLIN, 0 };
 	CHECK(poll(&poll_file, 1, 0) == 0);
-	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 0);
+	CHECK(context_arm(to.file, 0, 0) == 1);
 	CHECK(pthread_create(&thread, NULL, send_later, &later) == 0);
 	later.sleeping = true;
 	CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN);
 	pthread_join(thread, NULL);
-	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 1);
-	arm.reserved = 1;
-	CHECK_FAILS(ioctl(to.file, VELO_CARD_ARM, &arm), EINVAL);
+	CHECK(context_arm(to.file, 0, 0) == 0);
 	CHECK(receive(&to, 5, 8, from.take.number));
 	CHECK(poll(&poll_file, 1, 0) == 1); /* Of the heads that were told last. */
-	arm = (struct velo_card_arm){ to.head, 0, 0, 0 };
-	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 0);
+	CHECK(context_arm(to.file, to.head, 0) == 1);
 	CHECK(poll(&poll_file, 1, 0) == 0);
 	port_close(&to);
 	port_close(&from);
@@ -702,6 +778,7 @@ int main(int argc, char **argv)
 	const struct test tests[] = {
 		{ "settings", settings },
 		{ "take", take },
+		{ "sizes", sizes },
 		{ "take_all", take_all },
 		{ "maps", maps },
 		{ "grants", grants },
@@ -719,5 +796,5 @@ int main(int argc, char **argv)
 		{ "messages after the removal", plain ? NULL : messages },
 	};
 
-	return tests_run(tests, sizeof(tests) / sizeof(*tests), NULL);
+	return tests_run(tests, sizeof(tests) / sizeof(*tests), plain ? NULL : argv[1]);
 }

@@ -56,24 +56,25 @@ static void is_refused_the_number(void)
 static void enters_memory_for_the_number(void)
 {
 	struct velo_card_take take;
-	struct velo_card_memory memory = {
+	struct velo_card_enter enter = {
+		.size = sizeof(enter),
+		.flags = VELO_CARD_ONE_PEER,
 		.address = (uintptr_t)pages(1),
 		.len_bytes = PAGE,
 		.rights = 7,
-		.one_peer = 1,
 	};
 	int file = context_open(&take);
 
-	memory.peer = take.node << 8 | NUMBER;
-	CHECK(ioctl(file, VELO_CARD_ENTER, &memory) == 0);
-	told->page = memory.first_page;
+	enter.peer = take.node << 8 | NUMBER;
+	CHECK(ioctl(file, VELO_CARD_ENTER, &enter) == 0);
+	told->page = enter.first_page;
 	told->context = take.number;
 	/* Nobody else is meant by a number that nobody has. */
-	memory.peer = take.node << 8 | (NUMBER + 100);
-	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &memory), ENXIO);
+	enter.peer = take.node << 8 | (NUMBER + 100);
+	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &enter), ENXIO);
 	/* Of other nodes this card does not know. */
-	memory.peer = (take.node ^ 1) << 8 | NUMBER;
-	CHECK(ioctl(file, VELO_CARD_ENTER, &memory) == 0);
+	enter.peer = (take.node ^ 1) << 8 | NUMBER;
+	CHECK(ioctl(file, VELO_CARD_ENTER, &enter) == 0);
 }
 
 static void stores_to_the_number(void)

@@ -61,15 +61,37 @@ static uint64_t any_number(void)
 	}
 }
 
+/*
+ * Makes a call, mostly with a good struct, which begins with size and flags; else with another size, with
+ * flags, with something behind what the driver knows, or somewhere else.
+ */
+static int make_call(int file, unsigned long call, void *known, uint32_t bytes)
+{
+	_Alignas(8) char at[2 * PAGE] = { 0 };
+	uint32_t *size = (uint32_t *)at;
+	int result;
+
+	if (below(16) == 0)
+		return ioctl(file, call, any_number());
+	memcpy(at, known, bytes);
+	*size = below(8) ? bytes : (uint32_t)(below(2) ? any_number() : below(sizeof(at)));
+	if (below(16) == 0)
+		size[1] |= (uint32_t)any_number();
+	if (below(16) == 0)
+		at[below(sizeof(at) - 8) + 8] = 1;
+	result = ioctl(file, call, at);
+	memcpy(known, at, bytes);
+	return result;
+}
+
 static void take(unsigned int f)
 {
 	struct velo_card_take take = {
-		.spec_hash = below(16) ? VELO_SPEC_HASH : random_number(),
 		.number = below(2) ? VELO_CARD_ANY : (uint32_t)any_number(),
 		.store_lines = (uint32_t)any_number(),
 	};
 
-	if (ioctl(files[f], VELO_CARD_TAKE, &take) == 0)
+	if (make_call(files[f], VELO_CARD_TAKE, &take, sizeof(take)) == 0)
 		takes[f] = take;
 }
 
@@ -134,27 +156,28 @@ static void touch(void)
 static void memory(unsigned int f)
 {
 	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
-	struct velo_card_memory enter = {
+	struct velo_card_enter enter = {
 		.address = below(16) ? (uintptr_t)area + first * PAGE : random_number(),
 		.len_bytes = below(16) ? count * PAGE : any_number(),
 		.rights = (uint32_t)below(9),
-		.one_peer = (uint32_t)below(2),
+		.flags = (uint32_t)below(2),
 		.peer = (uint32_t)(below(4) ? 0 : any_number()),
 	};
-	void *bad = (void *)(uintptr_t)any_number();
 
-	if (ioctl(files[f], VELO_CARD_ENTER, below(16) ? &enter : bad) == 0)
+	if (make_call(files[f], VELO_CARD_ENTER, &enter, sizeof(enter)) == 0)
 		newest_page = enter.first_page;
 }
 
 static void withdraw(unsigned int f)
 {
+	struct velo_card_withdraw withdraw = { 0 };
 	/* Also what the other thread is just about to enter. */
 	uint32_t page = newest_page + (uint32_t)(below(2) ? 0 : below(2 * AREA_PAGES));
 
 	if (below(8) == 0)
 		page = (uint32_t)below(1 << 18);
-	ioctl(files[f], VELO_CARD_WITHDRAW, &page);
+	withdraw.first_page = page;
+	make_call(files[f], VELO_CARD_WITHDRAW, &withdraw, sizeof(withdraw));
 }
 
 static void change_area(void)
@@ -192,7 +215,10 @@ static void stay_or_fork(void)
 
 static void other_calls(unsigned int f)
 {
-	struct velo_card_arm arm = { (uint16_t)any_number(), (uint16_t)any_number(), 0, 0 };
+	struct velo_card_arm arm = {
+		.ring_head = (uint16_t)any_number(),
+		.queue_head = (uint16_t)any_number(),
+	};
 	struct pollfd poll_file = { files[f], POLLIN, 0 };
 	uint64_t line[8] = { velo_header_pack(0, 1, 8, 0, 0) };
 	uint64_t offset = VELO_CARD_OFFSET(below(8), below(2) ? any_number() :
@@ -200,7 +226,7 @@ static void other_calls(unsigned int f)
 
 	switch (below(6)) {
 	case 0:
-		ioctl(files[f], VELO_CARD_ARM, &arm);
+		make_call(files[f], VELO_CARD_ARM, &arm, sizeof(arm));
 		break;
 	case 1:
 		poll(&poll_file, 1, 0);

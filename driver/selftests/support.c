@@ -80,7 +80,7 @@ int sysfs_write(const char *name, const char *text)
 int context_take(int file, uint32_t number, struct velo_card_take *take)
 {
 	*take = (struct velo_card_take){
-		.spec_hash = VELO_SPEC_HASH,
+		.size = sizeof(*take),
 		.number = number,
 		.store_lines = 1,
 	};
@@ -105,20 +105,37 @@ void *context_map(int file, unsigned int kind, uint64_t rest, size_t len_bytes, 
 
 int context_enter(int file, void *at, size_t len_bytes, uint32_t rights, uint32_t *first_page)
 {
-	struct velo_card_memory memory = {
+	struct velo_card_enter enter = {
+		.size = sizeof(enter),
 		.address = (uintptr_t)at,
 		.len_bytes = len_bytes,
 		.rights = rights,
 	};
-	int result = ioctl(file, VELO_CARD_ENTER, &memory);
+	int result = ioctl(file, VELO_CARD_ENTER, &enter);
 
-	*first_page = memory.first_page;
+	*first_page = enter.first_page;
 	return result;
 }
 
 int context_withdraw(int file, uint32_t first_page)
 {
-	return ioctl(file, VELO_CARD_WITHDRAW, &first_page);
+	struct velo_card_withdraw withdraw = {
+		.size = sizeof(withdraw),
+		.first_page = first_page,
+	};
+
+	return ioctl(file, VELO_CARD_WITHDRAW, &withdraw);
+}
+
+int context_arm(int file, uint16_t ring_head, uint16_t queue_head)
+{
+	struct velo_card_arm arm = {
+		.size = sizeof(arm),
+		.ring_head = ring_head,
+		.queue_head = queue_head,
+	};
+
+	return ioctl(file, VELO_CARD_ARM, &arm) ? -1 : !arm.ready;
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
@@ -275,13 +292,13 @@ void make_line(uint64_t *line, uint8_t tag, unsigned int words)
 static bool next_slot(struct port *port, uint64_t *slot)
 {
 	const volatile uint64_t *at = port->ring + port->head % port->take.ring_slots * 8;
-	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
 	struct pollfd poll_file = { port->file, POLLIN, 0 };
+	int armed = context_arm(port->file, port->head, port->queue_head);
 	unsigned int i;
 
-	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
+	if (!CHECK(armed >= 0))
 		return false;
-	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN))
+	if (armed && !CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN))
 		return false;
 	for (i = 0; i < 8; i++)
 		slot[i] = at[i];
@@ -335,12 +352,12 @@ bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from)
 bool notified(struct port *port, uint64_t *words)
 {
 	volatile uint64_t *entry = port->queue + port->queue_head % port->take.queue_entries * 2;
-	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
 	struct pollfd poll_file = { port->file, POLLIN, 0 };
+	int armed = context_arm(port->file, port->head, port->queue_head);
 
-	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
+	if (!CHECK(armed >= 0))
 		return false;
-	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1))
+	if (armed && !CHECK(poll(&poll_file, 1, 60000) == 1))
 		return false;
 	words[0] = entry[0];
 	words[1] = entry[1];

@@ -29,8 +29,6 @@ install(DIRECTORY ${velo_driver}/ DESTINATION ${velo_driver_to} COMPONENT driver
 install(FILES ${velo_driver_out}/generated/velo/spec.h ${velo_driver_out}/generated/velo/pcie_spec.h
               ${velo_driver_out}/generated/velo/regs.h
         DESTINATION ${velo_driver_to}/generated/velo COMPONENT driver EXCLUDE_FROM_ALL)
-install(FILES ${PROJECT_SOURCE_DIR}/spec/velo_card.h DESTINATION ${velo_driver_to}/generated
-        COMPONENT driver EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_BINARY_DIR}/install/dkms.conf DESTINATION ${velo_driver_to}
         COMPONENT driver EXCLUDE_FROM_ALL)
 install(FILES ${velo_driver}/60-velo.rules DESTINATION lib/udev/rules.d

@@ -4,11 +4,15 @@
 It is tested where there is a card: see driver/README.md.
 """
 
+import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,17 +69,75 @@ def test_the_registers_are_where_the_hardware_has_them(tmp_path: Path) -> None:
     assert numbers["LINK_STATUS_CRC_ERRORS_MASK"] == "0xff00"
 
 
+UAPI = DRIVER / "include/uapi/linux/velo.h"
+ENUMS = [("velo", "enum", "error"), ("velo", "enum", "rma_op"), ("velo", "enum", "rma_place")]
+# Of each layout number: tables of spec/ that it stands for, and their hash as the number has it.
+# Where this fails, and a process that knows the old layout would go wrong with the new one, the
+# number goes up.
+LAYOUTS = {
+    "RING": (1, "5345810750b8", [
+        ("velo", "address"), ("velo", "line"), ("velo", "header"),
+        ("velo", "constant", "slot_fragment"), ("velo", "layout", "fragment_tag"),
+    ]),
+    "QUEUE": (1, "db1042e748ca", [("velo", "layout", "rma_notification"), *ENUMS]),
+    "DESCRIPTOR": (1, "ea568bcd32fb", [
+        ("velo", "layout", "rma_descriptor"), ("velo", "layout", "rma_operands"),
+        ("velo", "layout", "registered_address"), *ENUMS[1:],
+    ]),
+    "STORES": (1, "81523f8a22cc", [("pcie", "layout", "pcie_stores")]),
+}  # fmt: skip
+
+
+def _without_docs(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_docs(item) for key, item in value.items() if key != "doc"}
+    return [_without_docs(item) for item in value] if isinstance(value, list) else value
+
+
+def _of_spec(package: str, *names: str) -> Any:
+    tables = tomllib.loads((ROOT / "spec" / f"{package}.toml").read_text(encoding="utf-8"))
+    found = tables[names[0]]
+    return found if len(names) == 1 else next(row for row in found if row["name"] == names[1])
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_that_changes_gets_another_number(name: str) -> None:
+    number, digest, tables = LAYOUTS[name]
+    text = json.dumps([_without_docs(_of_spec(*table)) for table in tables], sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:12] == digest, f"VELO_CARD_{name}_LAYOUT"
+    stated = rf"^#define VELO_CARD_{name}_LAYOUT {number}$"
+    assert re.search(stated, UAPI.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_the_driver_and_user_space_share_a_plain_header(tmp_path: Path) -> None:
-    """Sizes are those of every machine of 64 bits, so that no call needs to be translated."""
-    source = tmp_path / "sizes.c"
-    source.write_text(
-        '#include "velo_card.h"\n'
-        '_Static_assert(sizeof(struct velo_card_take) == 32, "");\n'
-        '_Static_assert(sizeof(struct velo_card_memory) == 32, "");\n'
-        '_Static_assert(sizeof(struct velo_card_arm) == 8, "");\n'
-    )
+    """Places are those of every machine, so that no call needs to be translated; and they stay."""
+    places = {
+        "take": ("size", "flags", "number", "store_lines", "node", "opened", "ring_slots",
+                 "queue_entries", "ring_layout", "queue_layout", "descriptor_layout",
+                 "stores_layout"),
+        "withdraw": ("size", "flags", "first_page"),
+    }  # fmt: skip
+    at = {(call, name): 4 * i for call, names in places.items() for i, name in enumerate(names)}
+    at |= {
+        ("enter", name): offset
+        for name, offset in (
+            ("size", 0), ("flags", 4), ("address", 8), ("len_bytes", 16), ("rights", 24),
+            ("peer", 28), ("first_page", 32), ("reserved", 36),
+        )
+    }  # fmt: skip
+    arm = (("size", 0), ("flags", 4), ("ring_head", 8), ("queue_head", 10), ("ready", 12))
+    at |= {("arm", name): offset for name, offset in arm}
+    calls = {"TAKE": 0xB900, "ENTER": 0xB901, "WITHDRAW": 0xB902, "ARM": 0xB903}
+    claims = [
+        f"offsetof(struct velo_card_{call}, {name}) == {offset}"
+        for (call, name), offset in at.items()
+    ]
+    claims += [f"VELO_CARD_{call} == {number:#x}" for call, number in calls.items()]
+    source = tmp_path / "places.c"
+    claimed = "".join(f'_Static_assert({claim}, "");\n' for claim in claims)
+    source.write_text("#include <stddef.h>\n#include <linux/velo.h>\n" + claimed)
     for standard in ("c99", "gnu11"):
         subprocess.run(
             ["cc", "-fsyntax-only", "-Wall", "-Werror", f"-std={standard}",
-             f"-I{ROOT / 'spec'}", str(source)], check=True, timeout=60,
+             f"-I{DRIVER / 'include/uapi'}", str(source)], check=True, timeout=60,
         )  # fmt: skip

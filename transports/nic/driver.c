@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host port of a card, by its driver (spec/velo_card.h): /dev/velo0, or what $VELO_CARD names.
+ * A host port of a card, by its driver (driver/include/uapi/linux/velo.h): /dev/velo0, or what
+ * $VELO_CARD names.
  *
  * The card holds few stores that the node has not taken yet, and drops what it has to hold for too
  * long. A context that never has more than its share of them under way loses none. Nobody but the
@@ -32,9 +33,9 @@
 
 #include <velo/spec.h>
 
+#include "../../driver/include/uapi/linux/velo.h"
 #include "../../lib/base/fd.h"
 #include "../../lib/base/order.h"
-#include "../../spec/velo_card.h"
 #include "host_io.h"
 
 #define LINE_WORDS (VELO_LINE_BYTES / 8u)
@@ -144,11 +145,12 @@ static int fail_take(void)
 {
     int error = errno;
     int status = error == ENOSPC || error == EBUSY || error == EDQUOT ? VELO_ERR_FULL
-                 : error == EPROTO                                    ? VELO_ERR_VERSION
+                 : error == ENOTTY || error == E2BIG                  ? VELO_ERR_VERSION
                  : error == EPERM                                     ? VELO_ERR_ACCESS
                                                                       : VELO_ERR_STATE;
     return host_fail(status, "%s gives no context: %s", card_path(),
-                     error == EPROTO   ? "its driver was built from another release"
+                     error == ENOTTY || error == E2BIG
+                         ? "its driver is older than this library, and does not know the call"
                      : error == ENOSPC ? "all are in use"
                      : error == EDQUOT
                          ? "those that are free are kept for other users (user_shares)"
@@ -160,7 +162,7 @@ static int fail_take(void)
 static int take_context(const struct card *card, velo_id_t id, bool is_unit,
                         struct velo_card_take *take)
 {
-    *take = (struct velo_card_take){.spec_hash = VELO_SPEC_HASH,
+    *take = (struct velo_card_take){.size = sizeof *take,
                                     .number = is_unit ? VELO_CARD_ANY : VELO_ID_VPID(id),
                                     .store_lines = is_unit ? UNIT_PLACES : PORT_PLACES};
     int result = ioctl(card->file, VELO_CARD_TAKE, take);
@@ -169,6 +171,22 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
         result = ioctl(card->file, VELO_CARD_TAKE, take);
     }
     return result;
+}
+
+/* What is mapped has layouts that this library was built with. */
+static int check_layouts(const struct velo_card_take *taken)
+{
+    if (taken->ring_layout == VELO_CARD_RING_LAYOUT &&
+        taken->queue_layout == VELO_CARD_QUEUE_LAYOUT &&
+        taken->descriptor_layout == VELO_CARD_DESCRIPTOR_LAYOUT &&
+        taken->stores_layout == VELO_CARD_STORES_LAYOUT)
+        return VELO_OK;
+    return host_fail(VELO_ERR_VERSION,
+                     "%s has layouts that this library does not know: ring %u, queue %u, "
+                     "descriptors %u, stores %u; it knows %d, %d, %d, %d",
+                     card_path(), taken->ring_layout, taken->queue_layout, taken->descriptor_layout,
+                     taken->stores_layout, VELO_CARD_RING_LAYOUT, VELO_CARD_QUEUE_LAYOUT,
+                     VELO_CARD_DESCRIPTOR_LAYOUT, VELO_CARD_STORES_LAYOUT);
 }
 
 static bool map_all(struct card *card, const struct host_context *context, uint32_t store_lines)
@@ -214,7 +232,7 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     card->file = fd_above_standard(open(card_path(), O_RDWR | O_CLOEXEC));
     int status = card->file < 0                                 ? fail_open()
                  : take_context(card, id, is_unit, &taken) != 0 ? fail_take()
-                                                                : VELO_OK;
+                                                                : check_layouts(&taken);
     if (status) {
         free_card(card);
         return status;
@@ -382,20 +400,22 @@ static bool memory_enter(const struct host_context *context, uint64_t address, u
                          uint64_t rights, uint32_t *first_page)
 {
     bool is_one_peer = velo_registered_page_one_peer(rights) != 0;
-    struct velo_card_memory memory = {.address = address,
-                                      .len_bytes = len_bytes,
-                                      .rights = (uint32_t)velo_registered_page_rights(rights),
-                                      .one_peer = is_one_peer,
-                                      .peer = is_one_peer ? velo_registered_page_peer(rights) : 0};
-    if (ioctl(card_of(context)->file, VELO_CARD_ENTER, &memory) != 0)
+    struct velo_card_enter enter = {.size = sizeof enter,
+                                    .flags = is_one_peer ? VELO_CARD_ONE_PEER : 0,
+                                    .address = address,
+                                    .len_bytes = len_bytes,
+                                    .rights = (uint32_t)velo_registered_page_rights(rights),
+                                    .peer = is_one_peer ? velo_registered_page_peer(rights) : 0};
+    if (ioctl(card_of(context)->file, VELO_CARD_ENTER, &enter) != 0)
         return false;
-    *first_page = memory.first_page;
+    *first_page = enter.first_page;
     return true;
 }
 
 static void memory_withdraw(const struct host_context *context, uint32_t first_page)
 {
-    (void)ioctl(card_of(context)->file, VELO_CARD_WITHDRAW, &first_page);
+    struct velo_card_withdraw withdraw = {.size = sizeof withdraw, .first_page = first_page};
+    (void)ioctl(card_of(context)->file, VELO_CARD_WITHDRAW, &withdraw);
 }
 
 /* ---- what comes ------------------------------------------------------------------------------ */
@@ -418,7 +438,8 @@ static int descriptor(const struct host_context *context) { return card_of(conte
 
 static bool arm(const struct host_context *context)
 {
-    struct velo_card_arm seen = {.ring_head = (uint16_t)order_counter(&context->ring_head),
+    struct velo_card_arm seen = {.size = sizeof seen,
+                                 .ring_head = (uint16_t)order_counter(&context->ring_head),
                                  .queue_head = (uint16_t)order_counter(&context->queue_head)};
     return ioctl(card_of(context)->file, VELO_CARD_ARM, &seen) == 0 && !seen.ready;
 }
