@@ -141,3 +141,13 @@ def test_the_driver_and_user_space_share_a_plain_header(tmp_path: Path) -> None:
             ["cc", "-fsyntax-only", "-Wall", "-Werror", f"-std={standard}",
              f"-I{DRIVER / 'include/uapi'}", str(source)], check=True, timeout=60,
         )  # fmt: skip
+
+
+def test_each_file_of_sysfs_is_described() -> None:
+    source = (DRIVER / "sysfs.c").read_text(encoding="utf-8")
+    made = set(re.findall(r"&dev_attr_(\w+)\.attr", source)) | {"counters/<counter>"}
+    described = (DRIVER / "Documentation/ABI/testing/sysfs-class-velo").read_text(encoding="utf-8")
+    told = re.findall(r"^What:\t+/sys/class/velo/velo<N>/(\S+)$", described, re.MULTILINE)
+    assert sorted(told) == sorted(made)
+    for field in ("Date", "KernelVersion", "Contact", "Description"):
+        assert len(re.findall(rf"^{field}:", described, re.MULTILINE)) == len(told), field
