@@ -8,6 +8,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "trace.h"
 #include "velo.h"
 
 #define VELO_PAGE_STRIDE 4096
@@ -169,6 +170,7 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 		.descriptor_layout = VELO_CARD_DESCRIPTOR_LAYOUT,
 		.stores_layout = VELO_CARD_STORES_LAYOUT,
 	};
+	trace_velo_take(ctx, take->opened);
 	smp_store_release(&ctx->taken, true); /* Pairs with the acquire in velo_context_taken(). */
 	return 0;
 }
@@ -199,6 +201,7 @@ void velo_context_end(struct velo_context *ctx)
 	velo_numbers_forget(ctx);
 	velo_node_settle(card);
 	velo_interrupt_leave(ctx);
+	trace_velo_end(ctx);
 	card->lines_free += ctx->lines;
 	card->context_count--;
 	velo_number_leave(card, ctx->number);

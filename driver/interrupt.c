@@ -9,6 +9,7 @@
 #include <linux/bitfield.h>
 #include <linux/log2.h>
 
+#include "trace.h"
 #include "velo.h"
 
 /* A function's register pcie_watch names regions from this size on. */
@@ -45,8 +46,8 @@ static void velo_vector_watch(struct velo_vector *vector, bool watching)
 static irqreturn_t velo_interrupt(int irq, void *data)
 {
 	struct velo_vector *vector = data;
+	unsigned int i, woken = 0;
 	bool armed = false;
-	unsigned int i;
 
 	spin_lock(&vector->lock);
 	for (i = 0; i < VELO_CONTEXTS_PER_VECTOR_MAX; i++) {
@@ -57,12 +58,14 @@ static irqreturn_t velo_interrupt(int irq, void *data)
 		if (velo_context_has_news(ctx)) {
 			ctx->armed = false;
 			wake_up_all(&ctx->wait);
+			woken++;
 		} else {
 			armed = true;
 		}
 	}
 	velo_vector_watch(vector, armed);
 	spin_unlock(&vector->lock);
+	trace_velo_interrupt(vector, woken, armed);
 	return IRQ_HANDLED;
 }
 

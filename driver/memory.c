@@ -20,6 +20,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "trace.h"
 #include "velo.h"
 
 static unsigned int table_pages_log2 = 18;
@@ -230,6 +231,7 @@ static void velo_region_withdraw(struct velo_region *region)
 	velo_unpin(region);
 	card->pages_pinned -= region->page_count;
 	atomic64_sub(region->page_count, &region->ctx->mm->pinned_vm);
+	trace_velo_withdraw(region->ctx, region->first_page, region->page_count, region->word);
 }
 
 /*
@@ -328,6 +330,7 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 
 		velo_table_fill(card, region);
 		*first_page = region->first_page;
 		list_add(&region->list, &ctx->regions);
+		trace_velo_enter(ctx, region->first_page, region->page_count, region->word);
 	}
 	mutex_unlock(&card->pages);
 	if (!err)

@@ -14,6 +14,7 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 
+#include "trace.h"
 #include "velo.h"
 
 #define VELO_CARDS_MAX 16
@@ -72,6 +73,7 @@ void velo_card_end_contexts(struct velo_card *card)
 	struct velo_context *ctx;
 
 	lockdep_assert_held(&card->state);
+	trace_velo_end_contexts(card);
 	down_write(&card->live);
 	card->dead = true;
 	up_write(&card->live);

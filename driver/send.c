@@ -6,6 +6,7 @@
 #include <linux/irqflags.h>
 #include <linux/overflow.h>
 
+#include "trace.h"
 #include "velo.h"
 
 #define VELO_DESCRIPTOR_BYTES (8 * VELO_RMA_DESCRIPTOR_WORDS)
@@ -116,5 +117,6 @@ ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, l
 		done = velo_send_to(ctx, address, line, len_bytes);
 	up_read(&card->live);
 	mutex_unlock(&card->send);
+	trace_velo_send(ctx, offset, len_bytes, done);
 	return done;
 }

@@ -9,7 +9,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -73,8 +75,8 @@ static void take(void)
 }
 
 /*
- * A struct of another size, in front of a page that cannot be accessed. The driver's may have grown, and
- * then the first version's is smaller.
+ * A struct of another size, in front of a page that cannot be accessed. The driver's may have
+ * grown, and then the first version's is smaller.
  */
 static void sizes_of(int file, unsigned long call, const void *good, uint32_t first_bytes,
 		     uint32_t bytes)
@@ -700,6 +702,92 @@ static void settings(void)
 	CHECK(sysfs_number("counters/sent") >= 0 && sysfs_number("counters/link0_up") >= 0);
 }
 
+/* --- tracepoints ------------------------------------------------------------------------------ */
+
+#define TRACING "/sys/kernel/tracing/"
+
+/* What the tracepoints have told, as far as it fits. */
+static char traced[65536];
+
+static void read_trace(void)
+{
+	int file = open(TRACING "trace", O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t more;
+
+	CHECK(file >= 0);
+	while ((more = read(file, traced + len, sizeof(traced) - 1 - len)) > 0)
+		len += (size_t)more;
+	traced[len] = 0;
+	close(file);
+}
+
+/* The next of the lines that are told in this order. Returns the place behind it. */
+__attribute__((format(printf, 2, 3)))
+static const char *expect(const char *at, const char *format, ...)
+{
+	char line[192];
+	va_list rest;
+	const char *found;
+
+	va_start(rest, format);
+	vsnprintf(line, sizeof(line), format, rest);
+	va_end(rest);
+	found = strstr(at, line);
+	if (CHECK(found))
+		return found + strlen(line);
+	printf("# nowhere is '%s' in\n%s", line, at);
+	return at;
+}
+
+/* Each tracepoint tells what the driver did. */
+static void traces(void)
+{
+	const uint64_t bad = VELO_CARD_OFFSET(VELO_CARD_TARGETS, 4);
+	struct pollfd poll_file;
+	struct port port;
+	char *memory = pages(2);
+	const char *at = traced;
+	uint64_t line[8], own;
+	unsigned int number;
+	uint32_t page;
+
+	CHECK(mount("nodev", TRACING, "tracefs", 0, NULL) == 0 || errno == EBUSY);
+	CHECK(file_write(TRACING "trace", "\n") == 0);
+	CHECK(file_write(TRACING "events/velo/enable", "1") == 0);
+	port_open(&port, VELO_CARD_ANY);
+	number = port.take.number;
+	own = VELO_CARD_OFFSET(VELO_CARD_TARGETS, target_page(port.take.node, number));
+	poll_file = (struct pollfd){ port.file, POLLIN, 0 };
+	CHECK(context_enter(port.file, memory, 2 * PAGE, 3, &page) == 0);
+	make_line(line, 1, 1);
+	CHECK(context_arm(port.file, 0, 0) == 1);
+	CHECK(pwrite(port.file, line, 8, (off_t)own) == 8);
+	CHECK(poll(&poll_file, 1, 60000) == 1);
+	CHECK_FAILS(pwrite(port.file, line, 16, (off_t)bad), EINVAL);
+	CHECK(context_withdraw(port.file, page) == 0);
+	CHECK(file_write(SYSFS "device/reset", "1") == 0);
+	port_close(&port);
+	CHECK(file_write(TRACING "events/velo/enable", "0") == 0);
+	read_trace();
+
+	at = expect(at, "velo_take: card=0 number=%u user=0 lines=1 opened=%u\n", number,
+		    port.take.opened);
+	at = expect(at, "velo_enter: card=0 number=%u first_page=%u page_count=2 rights=3 ", number,
+		    page);
+	expect(at, "velo_send: card=0 number=%u offset=0x%lx len_bytes=8 result=8\n", number, own);
+	/* On another processor the interrupt may be earlier than the end of the call. */
+	expect(at, " woken=1 watching=0\n");
+	at = expect(at, "velo_send: card=0 number=%u offset=0x%lx len_bytes=16 result=-22\n",
+		    number, bad);
+	at = expect(at, "velo_withdraw: card=0 number=%u first_page=%u page_count=2 rights=3 ",
+		    number, page);
+	at = expect(at, "velo_end_contexts: card=0 count=1 broken=0\n");
+	expect(at, "velo_end: card=0 number=%u\n", number);
+}
+
+/* --- the card goes ---------------------------------------------------------------------------- */
+
 /* The function is reset under open files. */
 static void reset(void)
 {
@@ -790,6 +878,7 @@ int main(int argc, char **argv)
 		{ "wakes", plain ? NULL : wakes },
 		{ "closed", plain ? NULL : closed },
 		{ "remote_memory", plain ? NULL : remote_memory },
+		{ "traces", plain ? NULL : traces },
 		{ "reset", plain ? NULL : reset },
 		{ "messages after the reset", plain ? NULL : messages },
 		{ "removal", plain ? NULL : removal },
