@@ -101,6 +101,7 @@ EXCEPTIONS = {
     ("tests/card_transport/stranger.c", "transports/nic/host_io.h"): "has a context of its own",
     ("tests/card_transport/stranger.c", "transports/nic/recombine.h"): "sends the right check",
     ("transports/common/patience.h", "lib/net/transport.h"): "fails with the library's sentences",
+    ("tests/nic/driver.c", "driver/include/uapi/linux/velo.h"): "answers in place of a driver",
     ("tests/transport/queue.c", "transports/faults/queue.h"): "adds and takes frames by itself",
     ("tests/ofi_transport/packing.c", "transports/ofi/ofi.h"): "has packet.c with its own fabric",
     ("tests/ofi_transport/stranger.h", "transports/ofi/wire.h"): "sends what no correct peer does",
