@@ -2,18 +2,20 @@
 /*
  * Numbers of contexts, and whose they are.
  *
- * Who sends to a number, or enters memory for it, means the user who has it. So a number is the user's
- * who took it, also while no process of his has the context, as long as anything may mean him by it:
+ * Who sends to a number, or enters memory for it, means the user who has it. So a number is the
+ * user's who took it, also while no process of his has the context, as long as anything may mean
+ * him by it:
  *
  *  - memory that a process has entered for it alone,
  *  - a process that has stored to it,
  *  - a grant for some contexts of this node, and not for all,
- *  - other nodes, if the card has links: what they have entered is in tables that this driver cannot
- *    see.
+ *  - other nodes, if the card has links: what they have entered is in tables that this driver
+ *    cannot see.
  *
  * Nobody can enter memory for a number that nobody has, so the first two become no more once the
- * context has ended. Until all are gone the number is kept for its user, and counts as his in shares.c.
- * Root can give up a user's numbers at any time, such as when his job has ended on all nodes.
+ * context has ended. Until all are gone the number is kept for its user, and counts as his in
+ * shares.c. Root can give up a user's numbers at any time, such as when his job has ended on all
+ * nodes.
  */
 #include <linux/bitmap.h>
 #include <linux/nospec.h>
@@ -146,7 +148,8 @@ void velo_number_leave(struct velo_card *card, unsigned int number)
  * @card: of this card
  * @number: the number
  *
- * Return: whether it is counted; if not, nobody has the number, so there is nobody who could be meant.
+ * Return: whether it is counted; if not, nobody has the number, so there is nobody who could be
+ * meant.
  */
 bool velo_number_name(struct velo_card *card, unsigned int number)
 {

@@ -25,13 +25,13 @@
 /*
  * Cycles until the node drops what is for a full ring or queue: 2.6 ms at 100 MHz. In front of a
  * message of another context there may be 16 stores in the function and some eight packets in the
- * node; if each of them waits so long, this one comes 63 ms late. (This is computed: no card of that
- * clock has been measured.)
+ * node; if each of them waits so long, this one comes 63 ms late. (This is computed: no card of
+ * that clock has been measured.)
  */
 #define VELO_RING_PATIENCE (1u << 18)
 /*
- * Cycles between two interrupts of a vector: 20 us at 100 MHz. Contexts share a vector, so while one
- * of them sleeps, messages to all of them interrupt the processor, at most so often.
+ * Cycles between two interrupts of a vector: 20 us at 100 MHz. Contexts share a vector, so while
+ * one of them sleeps, messages to all of them interrupt the processor, at most so often.
  */
 #define VELO_MODERATION 2048
 
@@ -153,7 +153,7 @@ static pci_ers_result_t velo_error_detected(struct pci_dev *pdev, pci_channel_st
 
 static pci_ers_result_t velo_slot_reset(struct pci_dev *pdev)
 {
-	/* The device was never disabled, so it is not enabled again: its command register comes back. */
+	/* The device was never disabled, so it is not enabled again: its command comes back. */
 	pci_restore_state(pdev);
 	return velo_card_revive(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
 							 PCI_ERS_RESULT_RECOVERED;
@@ -169,8 +169,8 @@ static const struct pci_error_handlers velo_error_handlers = {
 /* --- sleep ------------------------------------------------------------------------------------ */
 
 /*
- * A card that sleeps keeps nothing, so contexts end as at a reset. While the machine is awake a card
- * may receive at any time, so there is no runtime power management.
+ * A card that sleeps keeps nothing, so contexts end as at a reset. While the machine is awake a
+ * card may receive at any time, so there is no runtime power management.
  */
 static int velo_suspend(struct device *dev)
 {
@@ -259,8 +259,8 @@ static int velo_card_reserve(struct velo_card *card)
 }
 
 /*
- * A process can store bytes to the card, which answers that it does not support that. A machine must
- * not take this for a failure of the card.
+ * A process can store bytes to the card, which answers that it does not support that. A machine
+ * must not take this for a failure of the card.
  */
 static void velo_card_permit_bad_stores(struct pci_dev *pdev)
 {

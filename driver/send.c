@@ -83,7 +83,7 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 	/* The answers come behind the line: by then the card has it, or has dropped it. */
 	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
 	dropped = readq(card->function + VELO_PCIE_REG_DROPPED);
-	/* A function that has been pulled out answers with ones, which no state of this register is. */
+	/* A function that was pulled out answers with ones, which no state of this register is. */
 	if (dropped == U64_MAX)
 		return -ENODEV;
 	if (velo_pcie_dropped_count(dropped) != velo_pcie_dropped_count(dropped_before))

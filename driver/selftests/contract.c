@@ -196,7 +196,7 @@ static void root_gives_up_numbers(void)
 
 /* --- a user beside root ----------------------------------------------------------------------- */
 
-/* A user's test, beside which the calling one goes on; user_start() would wait until it has ended. */
+/* A user's test, beside which the calling one goes on; user_start() would wait for its end. */
 static pid_t beside_start(unsigned int number, void (*test)(void))
 {
 	pid_t pid;
@@ -265,8 +265,8 @@ static void never_reads_its_queue(void)
 }
 
 /*
- * A simulated card takes seconds for the cycles that the default is. How long a bystander waits is a
- * number of such times, so it is the same test with a shorter one.
+ * A simulated card takes seconds for the cycles that the default is. How long a bystander waits is
+ * a number of such times, so it is the same test with a shorter one.
  */
 #define PATIENCE_HERE "500"
 
@@ -519,8 +519,8 @@ static void a_bad_store_is_no_failure_of_the_machine(void)
 }
 
 /*
- * Some device of the guest refuses to sleep. So that the card sleeps before it is asked, the card is
- * the last one that was found.
+ * Some device of the guest refuses to sleep. So that the card sleeps before it is asked, the card
+ * is the last one that was found.
  */
 static void sleep_is_as_a_reset(void)
 {

@@ -62,8 +62,8 @@ static uint64_t any_number(void)
 }
 
 /*
- * Makes a call, mostly with a good struct, which begins with size and flags; else with another size, with
- * flags, with something behind what the driver knows, or somewhere else.
+ * Makes a call, mostly with a good struct, which begins with size and flags; else with another
+ * size, with flags, with something behind what the driver knows, or somewhere else.
  */
 static int make_call(int file, unsigned long call, void *known, uint32_t bytes)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * A process is killed at random points of what it does with a card: open, map, send, enter memory, put. After each,
- * nothing of it is left. Run by root in a guest with a card.
+ * A process is killed at random points of what it does with a card: open, map, send, enter memory,
+ * put. After each, nothing of it is left. Run by root in a guest with a card.
  *
  *	kills [TIMES [SEED]]
  *
- * The parent kills after a number of steps that the child tells in shared memory, and a random part of
- * the next one, so a point may lie inside a call.
+ * The parent kills after a number of steps that the child tells in shared memory, and a random part
+ * of the next one, so a point may lie inside a call.
  */
 #include <sched.h>
 #include <signal.h>

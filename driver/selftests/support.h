@@ -50,7 +50,7 @@ int context_take(int file, uint32_t number, struct velo_card_take *take);
 void *context_map(int file, unsigned int kind, uint64_t rest, size_t len_bytes, int protection);
 int context_enter(int file, void *at, size_t len_bytes, uint32_t rights, uint32_t *first_page);
 int context_withdraw(int file, uint32_t first_page);
-/* 0: the ring has a slot, or the queue an entry, behind these; 1: poll() will tell; -1: an error. */
+/* 0: the ring has a slot, or the queue an entry, behind these; 1: poll() will tell; -1: error. */
 int context_arm(int file, uint16_t ring_head, uint16_t queue_head);
 
 void *pages(unsigned int count);
