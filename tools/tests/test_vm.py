@@ -570,6 +570,27 @@ def test_modules_are_loaded_behind_what_they_need(
     assert order == ["c/z-w.ko", "b/y.ko", "a/x.ko"]
 
 
+def test_a_build_that_reads_the_headers_finds_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VELO_VM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(packages, "ensure", lambda wanted: tmp_path)
+    makefile = tmp_path / "usr/src/linux-headers-6.9-x/Makefile"
+    makefile.parent.mkdir(parents=True)
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot" / "vmlinuz-6.9-x").touch()
+    makefile.write_text("include /usr/src/linux-headers-6.9-common/Makefile\n")
+    with makefile.open() as build:
+        assert image.ensure_kernel() == tmp_path
+        assert build.read() == "include /usr/src/linux-headers-6.9-common/Makefile\n"
+    said = f"include {tmp_path}/usr/src/linux-headers-6.9-common/Makefile\n"
+    assert makefile.read_text() == said
+    before = makefile.stat()
+    image.ensure_kernel()
+    assert makefile.stat() == before
+    assert makefile.read_text() == said
+
+
 def test_usage_errors_end_with_2(house: Path) -> None:
     assert cli.main(["vm"]) == 2
     assert cli.main(["vm", "--nodes", "9", "--topology", "pair", "--", "x"]) == 2

@@ -92,10 +92,16 @@ def ensure_kernel(debug: bool = False) -> Path:
         return debug_kernel.ensure()
     kernel = packages.ensure(KERNEL)
     headers = headers_folder(kernel)
-    # What the packages say by full paths is true of this folder then.
+    # What the packages say by full paths is true of this folder then. A build that reads the file
+    # meanwhile finds all of it.
     makefile = headers / "Makefile"
-    text = makefile.read_text(encoding="utf-8")
-    makefile.write_text(text.replace("include /usr/src/", f"include {kernel}/usr/src/"), "utf-8")
+    with packages.locked("kernel-headers"):
+        text = makefile.read_text(encoding="utf-8")
+        wanted = text.replace("include /usr/src/", f"include {kernel}/usr/src/")
+        if wanted != text:
+            partial = makefile.with_name("Makefile.partial")
+            partial.write_text(wanted, encoding="utf-8")
+            partial.replace(makefile)
     return kernel
 
 
