@@ -49,6 +49,9 @@ ROWS = [
     Row("requester_cycles", "3", 2),
     Row("completer_cycles", "5", 4),
     Row("host_to_host_cycles", "64", 28),
+    # A message to a node whose RMA unit has 16 gets of a page to answer first.
+    Row("message_behind_gets_cycles", "-", 64),
+    Row("cycles_per_8B_get", "-", 22),
     Row("switch_hop_cycles", "-", 6),
     Row("link_hop_cycles", "-", 14),
     Row("link_hop_cycles_512B", "-", 16),

@@ -8,6 +8,7 @@
 // Built with tracing, it writes the first message's cycles into the file VCD and ends there.
 // Prints JSON on standard output. Fails, with a reason, if a message is lost, changed or late.
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdint>
@@ -240,6 +241,65 @@ class Bench
                 fail("a put moved something else");
     }
 
+    // Cycles until so many gets of node 0 from node 1 have brought what they asked for.
+    uint64_t get_all(unsigned count, unsigned len_bytes, Random &random)
+    {
+        std::map<uint64_t, uint64_t> &source = hosts_[1].memory, &target = hosts_[0].memory;
+        const uint64_t end = uint64_t{count} * len_bytes;
+        for (uint64_t byte = 0; byte < end; byte += 8)
+            source[put_to + byte] = random.next();
+        uint64_t start = cycle_;
+        for (unsigned get = 0; get < count; get++)
+            write(0, velo_window_pack(0, 3, VELO_UNIT_RMA),
+                  {velo_rma_descriptor_word0_pack(VELO_RMA_OP_GET, 0, 0, 2, 3,
+                                                  static_cast<uint8_t>(get), len_bytes),
+                   get * len_bytes, get * len_bytes});
+        for (int i = 0; i < 100000 && target[put_from + end - 8] != source[put_to + end - 8]; i++)
+            step();
+        for (uint64_t byte = 0; byte < end; byte += 8)
+            if (target[put_from + byte] != source[put_to + byte])
+                fail("a get moved something else");
+        return cycle_ - start;
+    }
+
+    // Cycles of a message from node 0 to node 1, offered when so many gets of a page are on the
+    // same way before it.
+    uint64_t message_behind(unsigned gets, const Message &message, Random &random)
+    {
+        std::map<uint64_t, uint64_t> &source = hosts_[1].memory, &target = hosts_[0].memory;
+        for (uint64_t byte = 0; byte < page_bytes; byte += 8)
+            source[put_to + byte] = random.next();
+        for (unsigned get = 0; get < gets; get++)
+            write(0, velo_window_pack(0, 3, VELO_UNIT_RMA),
+                  {velo_rma_descriptor_word0_pack(VELO_RMA_OP_GET, 0, 0, 2, 3,
+                                                  static_cast<uint8_t>(get), page_bytes),
+                   get % 8 * page_bytes, 0});
+        drain();
+        for (int i = 0; i < 200; i++)
+            step();
+        uint64_t start = cycle_;
+        send(0, message, 3);
+        for (int i = 0; i < 100000 && !poll(1); i++)
+            step();
+        uint64_t end = last_status_[1];
+        for (int i = 0; i < 100000 && unlike(source, target, gets); i++)
+            step();
+        if (unlike(source, target, gets))
+            fail("a get moved something else");
+        return end - start;
+    }
+
+    // Whether a get's page is not yet like its source.
+    static bool unlike(std::map<uint64_t, uint64_t> &source, std::map<uint64_t, uint64_t> &target,
+                       unsigned gets)
+    {
+        for (unsigned page = 0; page < gets && page < 8; page++)
+            for (uint64_t byte = page_bytes; byte > 0; byte -= 8)
+                if (target[put_from + page * page_bytes + byte - 8] != source[put_to + byte - 8])
+                    return true;
+        return false;
+    }
+
     void drain()
     {
         for (int i = 0; i < 100000; i++) {
@@ -446,9 +506,10 @@ class Bench
             host.reads.pop_front();
         }
         if (get(dut_.dma_read_valid_o, n, 1) && get(dut_.dma_read_ready_i, n, 1))
-            host.reads.push_back({get(dut_.dma_read_addr_o, n * 48, 48),
-                                  static_cast<unsigned>(get(dut_.dma_read_tag_o, n * 12, 12)),
-                                  static_cast<unsigned>(get(dut_.dma_read_len_bytes_o, n * 10, 10))});
+            host.reads.push_back(
+                {get(dut_.dma_read_addr_o, n * 48, 48),
+                 static_cast<unsigned>(get(dut_.dma_read_tag_o, n * 12, 12)),
+                 static_cast<unsigned>(get(dut_.dma_read_len_bytes_o, n * 10, 10))});
     }
 
     void store(unsigned n)
@@ -590,6 +651,19 @@ int main(int argc, char **argv)
     double sustained =
         static_cast<double>(target.put_bytes) / (target.put_last - target.put_first + 1);
 
+    uint64_t few_gets = bench->get_all(16, 8, random);
+    double per_get = static_cast<double>(bench->get_all(48, 8, random) - few_gets) / 32;
+
+    // A message behind gets, which take a thousand cycles each: they wait in a queue of their own.
+    uint64_t alone = bench->message_behind(0, make(random, 8), random), behind = 0;
+    unsigned before = 1;
+    for (unsigned gets : {1U, 3U, 4U, 16U}) {
+        behind = std::max(behind, bench->message_behind(gets, make(random, 8), random));
+        before++;
+    }
+    if (behind > 64)
+        fail("a message waited " + std::to_string(behind) + " cycles behind gets");
+
     // To a node that no way leads to, more than there are credits: dropped and counted.
     constexpr unsigned nowhere = 200;
     for (unsigned i = 0; i < nowhere; i++)
@@ -639,7 +713,7 @@ int main(int argc, char **argv)
     if (!both_full)
         fail("the rings were never both full with messages standing in both directions");
     uint64_t arrived = bench->read_register(0, 0x50) + bench->read_register(1, 0x50);
-    if (arrived != messages + burst + 1)
+    if (arrived != messages + burst + 1 + before)
         fail("counters disagree: " + std::to_string(arrived));
     for (unsigned n = 0; n < 2; n++)
         for (uint64_t offset : {0x48, 0x58, 0x60, 0x68, 0x70})
@@ -653,6 +727,9 @@ int main(int argc, char **argv)
     std::printf("  \"node_cycles_per_8B_message\": %.2f,\n", rate);
     std::printf("  \"rma_put_bytes_per_cycle\": %.2f,\n", in_packets);
     std::printf("  \"rma_put_sustained_bytes_per_cycle\": %.2f,\n", sustained);
+    std::printf("  \"cycles_per_8B_get\": %.2f,\n", per_get);
+    std::printf("  \"message_alone_cycles\": %" PRIu64 ",\n", alone);
+    std::printf("  \"message_behind_gets_cycles\": %" PRIu64 ",\n", behind);
     std::printf("  \"stages\": {");
     for (unsigned s = 0; s + 1 < stages; s++)
         std::printf("\"%s\": %" PRIu64 ", ", stage_names[s], first[s + 1] - first[s]);

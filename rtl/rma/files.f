@@ -15,7 +15,9 @@ rtl/rma/rtl/velo_rma_emit.sv
 rtl/rma/rtl/velo_rma_take.sv
 rtl/rma/rtl/velo_rma_requester.sv
 rtl/rma/rtl/velo_rma_completer.sv
+rtl/rma/rtl/velo_rma_asks.sv
 rtl/rma/rtl/velo_rma_responder.sv
+rtl/rma/rtl/velo_rma_pending.sv
 rtl/rma/rtl/velo_rma_notifier.sv
 rtl/rma/rtl/velo_rma_reply.sv
 rtl/rma/rtl/velo_rma_host.sv

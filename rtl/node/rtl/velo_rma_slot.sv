@@ -5,7 +5,8 @@
 // Streams of crossbar and network as in velo_rma, settings and reports as in velo_regfile_pkg. Errors:
 // those of velo_rma, which the register file counts; ErrorNetwork for a descriptor that found no room in the
 // time that `access_watchdog_i` allows (velo_store_guard). A read of memory that is not answered in that
-// time ends with ErrorHost (velo_read_guard). The unit is as wide as the path.
+// time ends with ErrorHost (velo_read_guard); a get or update that is not answered in 2^8 of them, with ErrorLost. The
+// unit is as wide as the path.
 
 module velo_rma_slot
   import velo_pkg::*;
@@ -112,7 +113,7 @@ module velo_rma_slot
   assign from_unit_ready.posted = from_unit_ready_i.posted;
   assign from_unit_ready.response = from_unit_ready_i.response;
 
-  ecc_t [6:0] ecc;
+  ecc_t [7:0] ecc;
   assign report_o.ecc = ecc_count(64'(ecc));
 
   velo_rma #(
@@ -138,6 +139,8 @@ module velo_rma_slot
       .net_in_i,
       .net_in_data_i,
       .net_in_ready_o,
+      .answer_enable_i        (access_watchdog_i.enable),
+      .answer_cycles_i        (access_watchdog_i.cycles),
       .watchdog_enable_i      (setting_i.watchdog_enable),
       .watchdog_cycles_i      (setting_i.watchdog_cycles),
       .table_enable_i         (setting_i.table_enable),

@@ -42,7 +42,7 @@ module velo_rma_completer_props
 );
 
   logic done, data_ready, data_last, atu_valid, atu_release, posted_valid, posted_eop;
-  logic notify_valid, reply_valid, completed, error_valid;
+  logic notify_valid, reply_valid, completed, ended, error_valid;
   atu_request_t atu_request;
   logic [AddrBits-1:0] posted_addr;
   logic [9:0] posted_len;
@@ -75,6 +75,7 @@ module velo_rma_completer_props
       .reply_header_o    (reply_header),
       .reply_command_o   (reply_command),
       .completed_o       (completed),
+      .ended_o           (ended),
       .error_valid_o     (error_valid),
       .error_code_o      (error_code),
       .ecc_o             (unused_ecc),
@@ -192,6 +193,8 @@ module velo_rma_completer_props
   `VELO_ASSERT(NotNotifiedIsTold, untold_q == ErrorNone || !done || told_q)
   `VELO_ASSERT(NothingWrittenIfRefused, !(reply_valid && !granted_q) || taken_q == '0)
   `VELO_ASSERT(GivenBackOnce, !atu_release || (granted_q && !given_back_q))
+  // An operation ends with a packet.
+  `VELO_ASSERT(EndsWithAPacket, !(ended || completed) || (done && ended))
   `VELO_ASSERT(GivenBack, !done || granted_q == given_back_q)
   `VELO_ASSERT(ToldAfterTheAccess, !(notify_valid || reply_valid) || granted_q == given_back_q)
 

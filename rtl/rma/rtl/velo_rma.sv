@@ -15,6 +15,9 @@
 // On a path of 128 bits a packet's header has a beat of its own, as everywhere there; data move 16 bytes a
 // cycle (velo_rma_pack).
 //
+// Others' gets and updates wait in a queue of their own with room for all that may come, so whatever comes behind
+// them is taken (velo_rma_asks). Answers are written only if this node asked (velo_rma_pending).
+//
 // Registered memory and notification queues are described in velo_atu and velo_rma_notifier; they are
 // set through `table_*`, `invalidate_*`, `queue_*` and `read_pointer_*`.
 //
@@ -68,6 +71,10 @@ module velo_rma
     input  logic [ CtxBits-1:0] read_pointer_ctx_i,    // of this context
     input  logic [        15:0] read_pointer_i,        // entries freed, modulo 2^16
 
+    // Gets and updates that are not answered, see velo_rma_pending.
+    input logic        answer_enable_i,  // one of which nothing comes ends after
+    input logic [23:0] answer_cycles_i,  // 2^8 times so many cycles
+
     // From the crossbar: descriptors, reads of the window, and what was read of host memory.
     input  htax_port_t                  to_unit_i,
     input  logic        [DataWidth-1:0] to_unit_posted_data_i,
@@ -105,7 +112,7 @@ module velo_rma
     output error_e       error_code_o,             // why, of one of them
     output logic   [7:0] error_ctx_o,              // its context
     output logic   [7:0] error_node_o,             // the node that it came from
-    output ecc_t   [6:0] ecc_o                     // words of its memories, each as in velo_ram
+    output ecc_t   [7:0] ecc_o                     // words of its memories, each as in velo_ram
 );
 
   // A packet's data: whole lines of 64 bytes, if the MTU has room for one beside the command.
@@ -118,6 +125,7 @@ module velo_rma
   localparam int unsigned Accept = 2;  // of requests
   localparam int unsigned Finish = 3;  // of responses
   localparam int unsigned Completion = 4;
+  localparam int unsigned Late = 5;  // operations that nobody answers
 
   // ----- packets as the parts have them ---------------------------------------------------------
 
@@ -170,21 +178,26 @@ module velo_rma
   logic [1:0][AddrBits-1:0] read_addr;
   logic [1:0][         9:0] read_len;
 
-  logic [4:0] notify_valid, notify_ready;
+  logic [5:0] notify_valid, notify_ready;
   error_e notify_error;
-  notify_t [4:0] notify;
+  notify_t [5:0] notify;
 
-  // The reporters: responder, requests, responses, completions, notifications.
-  logic [4:0] error_valid;
-  error_e [4:0] error_code;
-  logic [4:0][7:0] error_ctx, error_node;
+  // The reporters: responder, requests, responses, completions, notifications, operations that nobody answers.
+  logic [5:0] error_valid;
+  error_e [5:0] error_code;
+  logic [5:0][7:0] error_ctx, error_node;
+
+  logic answer_known, answer_busy, answer_ended;
+  packet_t reply_header;
+  rma_command_t reply_command;
 
   velo_rma_host #(
-      .DataWidth(DataWidth),
-      .CtxBits  (CtxBits),
-      .PageBits (PageBits),
-      .LineBits (LineBits),
-      .Ecc      (Ecc)
+      .DataWidth (DataWidth),
+      .CtxBits   (CtxBits),
+      .PageBits  (PageBits),
+      .LineBits  (LineBits),
+      .NumSources(6),
+      .Ecc       (Ecc)
   ) u_host (
       .clk_i,
       .rst_ni,
@@ -267,6 +280,11 @@ module velo_rma
   ) u_source (
       .clk_i,
       .rst_ni,
+      .answer_header_i      (reply_header),
+      .answer_command_i     (reply_command),
+      .answer_known_o       (answer_known),
+      .answer_busy_i        (answer_busy),
+      .answer_ended_i       (answer_ended),
       .write_valid_i        (to_unit_i.posted.valid),
       .write_ready_o        (to_unit_ready_o.posted),
       .write_eop_i          (to_unit_i.posted.eop),
@@ -295,13 +313,23 @@ module velo_rma
       .notify_valid_o       (notify_valid[Source]),
       .notify_ready_i       (notify_ready[Source]),
       .notify_o             (notify[Source]),
+      .late_valid_o         (notify_valid[Late]),
+      .late_ready_i         (notify_ready[Late]),
+      .late_notify_o        (notify[Late]),
+      .late_error_valid_o   (error_valid[Late]),
+      .late_error_ctx_o     (error_ctx[Late]),
+      .late_error_node_o    (error_node[Late]),
       .error_valid_o        (requester_error_valid_o),
       .error_code_o         (requester_error_code_o),
       .error_ctx_o          (requester_error_ctx_o),
       .ecc_o                (ecc_o[3:2]),
       .node_id_i,
+      .answer_enable_i,
+      .answer_cycles_i,
       .posted_o
   );
+
+  assign error_code[Late] = ErrorLost;
 
   // ----- requests of others ---------------------------------------------------------------------
 
@@ -356,7 +384,7 @@ module velo_rma
       .error_code_o      (error_code[1:0]),
       .error_ctx_o       (error_ctx[1:0]),
       .error_node_o      (error_node[1:0]),
-      .ecc_o             (ecc_o[5:4]),
+      .ecc_o             (ecc_o[6:4]),
       .node_id_i,
       .served_o
   );
@@ -370,6 +398,11 @@ module velo_rma
   ) u_finish (
       .clk_i,
       .rst_ni,
+      .answer_header_o   (reply_header),
+      .answer_command_o  (reply_command),
+      .answer_known_i    (answer_known),
+      .answer_busy_o     (answer_busy),
+      .answer_ended_o    (answer_ended),
       .in_valid_i        (in_valid[2:1]),
       .in_ready_o        (in_ready[2:1]),
       .in_sop_i          (in_sop[2:1]),
@@ -396,7 +429,7 @@ module velo_rma
       .error_code_o      (error_code[3:2]),
       .error_ctx_o       (error_ctx[3:2]),
       .error_node_o      (error_node[3:2]),
-      .ecc_o             (ecc_o[6]),
+      .ecc_o             (ecc_o[7]),
       .node_id_i
   );
 
@@ -431,7 +464,7 @@ module velo_rma
     error_code_o  = ErrorNone;
     error_ctx_o   = '0;
     error_node_o  = '0;
-    for (int unsigned e = 0; e < 5; e++) begin
+    for (int unsigned e = 0; e < 6; e++) begin
       if (error_valid[e]) begin
         error_count_o = error_count_o + 3'd1;
         error_code_o  = error_code[e];

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of the RMA unit that takes in one traffic class and writes memory: requests (`Answers` = 0)
-// or responses (1). Requests that ask for something are shown at `job_*` and `data_*`, for the responder.
-// Ports and errors as those of velo_rma_take and velo_rma_completer.
+// or responses (1).
+//
+// Requests that ask for something are not for the completer: velo_rma_asks has their beats, and keeps them at
+// the pulse `keep_o`, if it has room (`room_i`). They are taken whatever the responder does, so they hold up nobody.
+// Of answers only those are written that are known (`known_i`, a cycle after `header_o` and `command_o`, and
+// velo_rma_pending says which those are); `busy_o`: one is with the completer, `ended_o` pulses with the last one
+// of its operation.
+//
+// Other ports as those of velo_rma_take and velo_rma_completer. Errors: theirs; ErrorMalformed for a get with data, an
+// update without its operands, and an answer that nobody asked for; ErrorStall for a request without room.
+
+`include "velo_assert.svh"
 
 module velo_rma_accept
   import velo_pkg::*;
@@ -27,17 +37,13 @@ module velo_rma_accept
     input  logic                 net_eop_i,
     input  logic [DataWidth-1:0] net_data_i,
 
-    output logic               job_valid_o,
-    output packet_t            header_o,
-    output rma_command_t       command_o,
-    output logic         [9:0] data_bytes_o,
-    input  logic               done_i,
-
-    output logic                 data_valid_o,
-    input  logic                 data_ready_i,
-    output logic                 data_last_o,
-    output logic                 data_bad_o,
-    output logic [DataWidth-1:0] data_o,
+    output packet_t      header_o,
+    output rma_command_t command_o,
+    output logic         keep_o,
+    input  logic         room_i,
+    input  logic         known_i,
+    output logic         busy_o,
+    output logic         ended_o,
 
     output logic         atu_valid_o,
     input  logic         atu_ready_i,
@@ -78,8 +84,12 @@ module velo_rma_accept
       Asking | 16'd1 << PacketKindPut | 16'd1 << PacketKindPutImmediate |
       16'd1 << PacketKindNotification;
 
-  logic valid, asks_q, done, data_ready, take_error_valid, complete_error_valid;
-  error_e take_error_code, complete_error_code;
+  logic valid, job_valid, done, complete_done, data_ready, complete_ready;
+  logic data_valid, data_last, data_bad, passed_over;
+  logic take_error_valid, complete_error_valid, own_error_valid;
+  error_e take_error_code, complete_error_code, own_error_code;
+  logic [9:0] data_bytes;
+  logic [DataWidth-1:0] data;
 
   velo_rma_take #(
       .DataWidth(DataWidth),
@@ -90,8 +100,13 @@ module velo_rma_accept
       .clk_i,
       .rst_ni,
       .job_valid_o  (valid),
-      .done_i       (asks_q ? done_i : done),
-      .data_ready_i (asks_q ? data_ready_i : data_ready),
+      .done_i       (done),
+      .data_bytes_o (data_bytes),
+      .data_valid_o (data_valid),
+      .data_ready_i (data_ready),
+      .data_last_o  (data_last),
+      .data_bad_o   (data_bad),
+      .data_o       (data),
       .error_valid_o(take_error_valid),
       .error_code_o (take_error_code),
       .node_id_i,
@@ -101,17 +116,39 @@ module velo_rma_accept
       .net_eop_i,
       .net_data_i,
       .header_o,
-      .command_o,
-      .data_bytes_o,
-      .data_valid_o,
-      .data_last_o,
-      .data_bad_o,
-      .data_o
+      .command_o
   );
 
-  // The header stands for a cycle before it is a job.
-  always_ff @(posedge clk_i) asks_q <= Asking[header_o.kind];
-  assign job_valid_o = valid && asks_q;
+  // ----- which packets are for the completer ------------------------------------------------------
+
+  if (Answers) begin : gen_answers
+    assign passed_over     = !known_i;
+    assign keep_o          = 1'b0;
+    assign own_error_valid = valid && passed_over;
+    assign own_error_code  = ErrorMalformed;
+    assign done            = passed_over ? valid : complete_done;
+    assign data_ready      = !passed_over && complete_ready;
+    logic unused;
+    assign unused = room_i;
+  end else begin : gen_requests
+    // The header stands for a cycle before it is a job.
+    logic update, sized, ended;
+    assign update = header_o.kind == PacketKindFetchCompareAddRequest;
+    assign sized  = data_bytes == (update ? 10'd16 : 10'd0) && (!update || command_o.len == 23'd8);
+    always_ff @(posedge clk_i) passed_over <= Asking[header_o.kind];
+    // An update's operands have been taken; velo_rma_take reports those that are too short or too long.
+    assign ended           = data_valid && data_last;
+    assign keep_o          = valid && passed_over && sized && (!update || (ended && !data_bad));
+    assign own_error_valid = valid && passed_over && (!sized || (keep_o && !room_i));
+    assign own_error_code  = sized ? ErrorStall : ErrorMalformed;
+    assign done            = passed_over ? valid && (!sized || !update || ended) : complete_done;
+    assign data_ready      = passed_over ? sized : complete_ready;
+    logic unused;
+    assign unused = known_i;
+  end
+
+  assign job_valid = valid && !passed_over;
+  assign busy_o    = job_valid;
 
   velo_rma_completer #(
       .DataWidth(DataWidth),
@@ -120,16 +157,16 @@ module velo_rma_accept
   ) u_completer (
       .clk_i,
       .rst_ni,
-      .job_valid_i  (valid && !asks_q),
+      .job_valid_i  (job_valid),
       .header_i     (header_o),
       .command_i    (command_o),
-      .data_bytes_i (data_bytes_o),
-      .done_o       (done),
-      .data_valid_i (data_valid_o),
-      .data_ready_o (data_ready),
-      .data_last_i  (data_last_o),
-      .data_bad_i   (data_bad_o),
-      .data_i       (data_o),
+      .data_bytes_i (data_bytes),
+      .done_o       (complete_done),
+      .data_valid_i (data_valid),
+      .data_ready_o (complete_ready),
+      .data_last_i  (data_last),
+      .data_bad_i   (data_bad),
+      .data_i       (data),
       .error_valid_o(complete_error_valid),
       .error_code_o (complete_error_code),
       .atu_valid_o,
@@ -153,13 +190,18 @@ module velo_rma_accept
       .reply_header_o,
       .reply_command_o,
       .completed_o,
+      .ended_o,
       .ecc_o
   );
 
-  // The two are never set together: while a packet is being judged, the completer has none.
-  assign error_valid_o = take_error_valid || complete_error_valid;
-  assign error_code_o  = take_error_valid ? take_error_code : complete_error_code;
-  assign error_ctx_o   = header_o.dst_ctx;
-  assign error_node_o  = header_o.src_node;
+  // Never two together: while a packet is being judged, the completer has none, and it has none of those passed over.
+  assign error_valid_o = take_error_valid || complete_error_valid || own_error_valid;
+  assign error_code_o = take_error_valid ? take_error_code :
+      complete_error_valid ? complete_error_code : own_error_code;
+  assign error_ctx_o = header_o.dst_ctx;
+  assign error_node_o = header_o.src_node;
+
+  `VELO_ASSERT(OneErrorAtATime,
+               32'(take_error_valid) + 32'(complete_error_valid) + 32'(own_error_valid) <= 1)
 
 endmodule

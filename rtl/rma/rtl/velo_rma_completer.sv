@@ -81,6 +81,7 @@ module velo_rma_completer
     output rma_command_t reply_command_o,
 
     output logic   completed_o,
+    output logic   ended_o,
     output logic   error_valid_o,
     output error_e error_code_o,
     output ecc_t   ecc_o           // of the memory of failures; see velo_ram
@@ -270,7 +271,8 @@ module velo_rma_completer
 
   // A malformed packet was reported when it was taken in, an answer's error where it arose, a
   // notification that was refused by who refused it.
-  assign completed_o = state_q == StDone && last_q && error_q == ErrorNone;
+  assign ended_o = state_q == StDone && last_q;
+  assign completed_o = ended_o && error_q == ErrorNone;
   assign error_valid_o = (state_q == StCheck && (!fits || gap_q)) ||
       (state_q == StAnswer && atu_answer_valid_i && atu_answer_i.error != ErrorNone);
   assign error_code_o = state_q != StCheck ? atu_answer_i.error : fits ? ErrorLost : ErrorMalformed;

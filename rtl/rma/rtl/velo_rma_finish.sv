@@ -3,7 +3,8 @@
 // The part of the RMA unit that answers to its own requests come to. Where two share a port, responses
 // are 0, completions 1. A completion is a notification, and nothing else.
 //
-// Ports and errors as those of velo_rma_accept and velo_rma_take.
+// `answer_*`: the answer that came last, for velo_rma_pending, which says whether it is known.
+// Other ports and errors as those of velo_rma_accept and velo_rma_take.
 
 `include "velo_assert.svh"
 
@@ -28,6 +29,12 @@ module velo_rma_finish
     input  logic [1:0]                in_sop_i,
     input  logic [1:0]                in_eop_i,
     input  logic [1:0][DataWidth-1:0] in_data_i,
+
+    output packet_t      answer_header_o,
+    output rma_command_t answer_command_o,
+    input  logic         answer_known_i,
+    output logic         answer_busy_o,
+    output logic         answer_ended_o,
 
     output logic         atu_valid_o,
     input  logic         atu_ready_i,
@@ -56,11 +63,9 @@ module velo_rma_finish
     output ecc_t              ecc_o           // see velo_rma_accept
 );
 
-  logic no_job, no_data_last, no_data_bad, no_data_valid, no_reply;
-  packet_t answer_header_bits, no_reply_header;
-  rma_command_t answer_command, no_reply_command;
-  logic [9:0] answer_bytes;
-  logic [DataWidth-1:0] answer_data;
+  logic no_keep, no_reply;
+  packet_t no_reply_header;
+  rma_command_t no_reply_command;
 
   velo_rma_accept #(
       .DataWidth(DataWidth),
@@ -75,16 +80,13 @@ module velo_rma_finish
       .net_sop_i         (in_sop_i[0]),
       .net_eop_i         (in_eop_i[0]),
       .net_data_i        (in_data_i[0]),
-      .job_valid_o       (no_job),
-      .header_o          (answer_header_bits),
-      .command_o         (answer_command),
-      .data_bytes_o      (answer_bytes),
-      .done_i            (1'b0),
-      .data_valid_o      (no_data_valid),
-      .data_ready_i      (1'b0),
-      .data_last_o       (no_data_last),
-      .data_bad_o        (no_data_bad),
-      .data_o            (answer_data),
+      .header_o          (answer_header_o),
+      .command_o         (answer_command_o),
+      .keep_o            (no_keep),
+      .room_i            (1'b0),
+      .known_i           (answer_known_i),
+      .busy_o            (answer_busy_o),
+      .ended_o           (answer_ended_o),
       .atu_valid_o       (atu_valid_o),
       .atu_ready_i       (atu_ready_i),
       .atu_request_o     (atu_request_o),
@@ -166,11 +168,9 @@ module velo_rma_finish
   );
 
   logic unused;
-  assign unused = ^{answer_header_bits, answer_command, answer_bytes, answer_data, no_data_valid,
-                    no_data_last, no_data_bad, no_reply_header, no_reply_command, notice_header,
-                    notice, notice_data_valid, notice_data_last, notice_data_bad, notice_bytes,
-                    notice_data};
+  assign unused = ^{no_reply_header, no_reply_command, notice_header, notice, notice_data_valid,
+                    notice_data_last, notice_data_bad, notice_bytes, notice_data};
 
-  `VELO_ASSERT(NothingButAnswers, !no_job && !no_reply)
+  `VELO_ASSERT(NothingButAnswers, !no_keep && !no_reply)
 
 endmodule

@@ -6,7 +6,9 @@
 // from registered memory of the descriptor's context, the next packet's while one is sent. All others
 // are one packet, but for an immediate put across two pages. Nothing is kept once the last packet is
 // handed over: the answers carry all that a notification needs. The operations are numbered, so that who writes the
-// data can tell packets of one from those of another (velo_rma_completer).
+// data can tell packets of one from those of another (velo_rma_completer). Gets and updates have numbers of
+// their own (`ask_number_i`), and wait, with all descriptors behind them, until velo_rma_pending has a place for
+// one with their node: `ask_ready_i`, for the node of the cycle before; `ask_valid_o` when it is sent.
 //
 // `beat_*`: descriptors as velo_rma_intake queues them. `read_*` and `result_*`: a velo_rma_reader.
 // `packet_*`: jobs for a velo_rma_emit, to which the reader's data go. `notify_*` valid/ready.
@@ -47,6 +49,11 @@ module velo_rma_requester
     input  logic                 beat_first_i,
     input  logic                 beat_void_i,
     input  logic [DataWidth-1:0] beat_data_i,
+
+    output logic [7:0] ask_node_o,
+    input  logic       ask_ready_i,
+    output logic       ask_valid_o,
+    input  logic [5:0] ask_number_i,
 
     output logic         read_valid_o,
     output atu_request_t read_o,
@@ -149,12 +156,13 @@ module velo_rma_requester
   // ----- packets --------------------------------------------------------------------------------
 
   // All but puts are one packet, but for an immediate one across two pages.
-  logic is_put, is_immediate, whole_q, cut_valid, cut_last, last;
+  logic is_put, is_immediate, asks, whole_q, cut_valid, cut_last, last;
   logic [9:0] cut_bytes, piece_bytes;
   logic [12:0] immediate_end;
   logic [63:0] cut_address;
   assign is_put        = desc.op == RmaOpPut;
   assign is_immediate  = desc.op == RmaOpPutImmediate;
+  assign asks          = desc.op == RmaOpGet || desc.op == RmaOpFetchCompareAdd;
   assign immediate_end = {1'b0, desc.remote_address[11:0]} + {9'b0, desc.len[3:0]};
   assign last          = whole_q || cut_last;
   assign piece_bytes   = whole_q ? desc.len[9:0] : cut_bytes;
@@ -234,11 +242,11 @@ module velo_rma_requester
     packet_command_o.add_always     = desc.add_always;
     packet_command_o.len            = desc.len;
     packet_command_o.offset         = offset_q;
-    packet_command_o.number         = number_q;
+    packet_command_o.number         = asks ? ask_number_i : number_q;
     packet_command_o.remote_address = desc.remote_address;
     packet_command_o.local_address  = desc.local_address;
   end
-  assign packet_valid_o = state_q == StPacket;
+  assign packet_valid_o = state_q == StPacket && (!asks || ask_ready_i);
 
   // ----- control --------------------------------------------------------------------------------
 
@@ -281,7 +289,7 @@ module velo_rma_requester
           if (result_valid_i) state_q <= result_error_i == ErrorNone ? StPacket : StReport;
         end
         StShift:  if (shift_left_q == 3'd1) state_q <= StPacket;
-        StPacket: if (packet_ready_i) state_q <= last ? StName : StNext;
+        StPacket: if (packet_valid_o && packet_ready_i) state_q <= last ? StName : StNext;
         StNext:   state_q <= StCut;
         StReport: if (notify_ready_i) state_q <= StName;
         default:  state_q <= StName;
@@ -309,7 +317,7 @@ module velo_rma_requester
     if (state_q == StWords && take && beat_void_i) error_q <= ErrorMemory;
     if (state_q == StRead && result_valid_i) error_q <= result_error_i;
     if (state_q == StName) offset_q <= '0;
-    else if (state_q == StPacket && packet_ready_i) begin
+    else if (packet_valid_o && packet_ready_i) begin
       offset_q <= offset_q + {13'b0, cut_bytes};
       // Of an immediate put there are at most 7 bytes in the first of two pages.
       if (is_immediate) shift_left_q <= cut_bytes[2:0];
@@ -337,6 +345,8 @@ module velo_rma_requester
   );
 
   assign posted_o = packet_valid_o && packet_ready_i && last;
+  assign ask_node_o = desc.dst_node;
+  assign ask_valid_o = posted_o && asks;
   assign error_valid_o = (take && beat_void_i && !skip_q) ||
       (state_q == StDecide && error_q != ErrorNone) ||
       (state_q == StRead && result_valid_i && result_error_i != ErrorNone);

@@ -11,14 +11,13 @@
 // When the last packet is handed over, the notification at the responder is given, if asked for.
 // A request that is refused is answered by one packet that says why; what was read before is sent.
 //
-// `job_*` and `data_*` as velo_rma_take shows them; the job is done when it has been copied, so puts
-// can pass a get that waits. `read_*`, `result_*`, `memory_*`: a velo_rma_reader. `packet_*`: jobs for a
-// velo_rma_emit; the reader's data go there when the packet is on its way. `posted_*` and `notify_*` valid/ready.
+// `job_*` as velo_rma_asks shows them, where requests wait while puts and messages pass them. `read_*`, `result_*`,
+// `memory_*`: a velo_rma_reader. `packet_*`: jobs for a velo_rma_emit; the reader's data go there when the packet is on its way. `posted_*` and `notify_*` valid/ready.
 // `release_o`: an update's access is over.
 //
 // Errors, each a pulse on `error_valid_o`: those of velo_rma_reader; ErrorMisaligned for an update not
 // at a multiple of 8; ErrorMemory for one whose old word was lost in the reader's buffer
-// (`memory_void_i`), which is not written; ErrorMalformed for one without its operands or a get with data.
+// (`memory_void_i`), which is not written.
 //
 // Source: EXTOLL, high message rates, section III (responder, locks).
 
@@ -39,17 +38,11 @@ module velo_rma_responder
     input write_count_t writes_begun_i,
     input write_count_t writes_done_i,
 
-    input  logic               job_valid_i,
-    input  packet_t            header_i,
-    input  rma_command_t       command_i,
-    input  logic         [9:0] data_bytes_i,
-    output logic               done_o,
-
-    input  logic                 data_valid_i,
-    output logic                 data_ready_o,
-    input  logic                 data_last_i,
-    input  logic                 data_bad_i,
-    input  logic [DataWidth-1:0] data_i,
+    input  logic          job_valid_i,
+    input  packet_t       header_i,
+    input  rma_command_t  command_i,
+    input  rma_operands_t operands_i,
+    output logic          done_o,
 
     output logic                        read_valid_o,
     output atu_request_t                read_o,
@@ -93,29 +86,24 @@ module velo_rma_responder
 
   typedef enum logic [3:0] {
     StIdle,
-    StAccept,    // copied; is it a request?
-    StOperands,
-    StDrain,     // posted writes leave
-    StCut,       // how long the next packet is
+    StDrain,    // posted writes leave
+    StCut,      // how long the next packet is
     StRead,
-    StOld,       // the old word comes
+    StOld,      // the old word comes
     StCompare,
     StAdd,
     StWrite,
     StMark,
-    StLand,      // the new word leaves
+    StLand,     // the new word leaves
     StPacket,
     StNext,
     StNotify
   } state_e;
 
   state_e state_q;
-  packet_t header_q;
-  rma_command_t command_q;
-  rma_operands_t operands_q, operands_d;
   logic [22:0] offset_q;
   logic [63:0] old_q, new_q;
-  logic half_q, update_q, good_q, equal_q;
+  logic half_q, update_q, equal_q;
   error_e error_q;
   logic [AddrBits-1:0] addr_q;
   write_count_t mark_q;
@@ -127,19 +115,9 @@ module velo_rma_responder
 
   // ----- the request ----------------------------------------------------------------------------
 
-  logic is_update, good;
-  if (DataWidth == 128) begin : gen_whole
-    assign operands_d = data_i;
-  end else begin : gen_parts
-    assign operands_d = {data_i, operands_q[127:DataWidth]};
-  end
-
+  logic is_update, misaligned;
   assign is_update = header_i.kind == PacketKindFetchCompareAddRequest;
-  assign good = data_bytes_i == (is_update ? 10'd16 : 10'd0) &&
-      (!is_update || command_i.len == 23'd8);
-  assign data_ready_o = state_q == StOperands;
-  assign done_o = (state_q == StAccept && !(update_q && good_q)) ||
-      (state_q == StOperands && data_valid_i && data_last_i);
+  assign misaligned = is_update && command_i.remote_address[2:0] != '0;
 
   assign behind = is_behind(writes_done_i, mark_q);
 
@@ -149,9 +127,9 @@ module velo_rma_responder
       .clk_i,
       .rst_ni,
       .start_i        (state_q == StDrain || state_q == StNext),
-      .read_address_i (command_q.remote_address),
-      .write_address_i(command_q.local_address[11:0]),
-      .len_bytes_i    (command_q.len),
+      .read_address_i (command_i.remote_address),
+      .write_address_i(command_i.local_address[11:0]),
+      .len_bytes_i    (command_i.len),
       .offset_i       (offset_q),
       .valid_o        (cut_valid),
       .address_o      (cut_address),
@@ -161,10 +139,11 @@ module velo_rma_responder
 
   // ----- control --------------------------------------------------------------------------------
 
-  logic write_last, memory_last, adds;
-  assign adds        = (command_q.add_always || equal_q) && error_q == ErrorNone;
+  logic write_last, memory_last, adds, notifies;
+  assign adds        = (command_i.add_always || equal_q) && error_q == ErrorNone;
   assign write_last  = DataWidth != 32 || half_q;
   assign memory_last = DataWidth != 32 || half_q;
+  assign notifies    = error_q == ErrorNone && command_i.notify[NotifyResponder];
   assign last        = update_q || cut_last || error_q != ErrorNone;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -172,13 +151,7 @@ module velo_rma_responder
       state_q <= StIdle;
     end else begin
       unique case (state_q)
-        StIdle: if (job_valid_i) state_q <= StAccept;
-        StAccept: state_q <= !good_q ? StPacket : update_q ? StOperands : StDrain;
-        StOperands: begin
-          if (data_valid_i && data_last_i) begin
-            state_q <= data_bad_i || error_q != ErrorNone ? StPacket : StDrain;
-          end
-        end
+        StIdle: if (job_valid_i) state_q <= misaligned ? StPacket : StDrain;
         // The reader's data must not be mixed: an update's word comes after the last packet's data.
         StDrain: if (!behind && (!update_q || packet_ready_i)) state_q <= StCut;
         StCut: if (cut_valid) state_q <= cut_bytes == '0 ? StPacket : StRead;
@@ -199,8 +172,7 @@ module velo_rma_responder
         StPacket: begin
           if (packet_ready_i) begin
             if (!last) state_q <= StNext;
-            else if (error_q == ErrorNone && command_q.notify[NotifyResponder]) state_q <= StNotify;
-            else state_q <= StIdle;
+            else state_q <= notifies ? StNotify : StIdle;
           end
         end
         StNext: state_q <= StCut;
@@ -212,19 +184,11 @@ module velo_rma_responder
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       StIdle: begin
-        header_q <= header_i;
-        command_q <= command_i;
         update_q <= is_update;
-        good_q <= good;
-        mark_q <= writes_begun_i;
+        mark_q   <= writes_begun_i;
         offset_q <= '0;
-        half_q <= 1'b0;
-        error_q   <= !good ? ErrorMalformed :
-            is_update && command_i.remote_address[2:0] != '0 ? ErrorMisaligned : ErrorNone;
-      end
-      StOperands: begin
-        if (data_valid_i) operands_q <= operands_d;
-        if (data_valid_i && data_bad_i) error_q <= ErrorMalformed;
+        half_q   <= 1'b0;
+        error_q  <= misaligned ? ErrorMisaligned : ErrorNone;
       end
       StRead: begin
         if (result_valid_i) begin
@@ -241,8 +205,8 @@ module velo_rma_responder
         end
       end
       StCompare: begin
-        equal_q <= old_q == operands_q.compare;
-        new_q   <= old_q + operands_q.add;
+        equal_q <= old_q == operands_i.compare;
+        new_q   <= old_q + operands_i.add;
       end
       StWrite: begin
         if (posted_ready_i) begin
@@ -264,8 +228,8 @@ module velo_rma_responder
   assign read_o = '{
           address: registered_address_t'(cut_address),
           len_bytes: cut_bytes,
-          ctx: header_q.dst_ctx,
-          peer: {header_q.src_node, header_q.src_ctx},
+          ctx: header_i.dst_ctx,
+          peer: {header_i.src_node, header_i.src_ctx},
           own: 1'b0,
           rights: update_q ? RightAtomic : RightRead
       };
@@ -287,46 +251,48 @@ module velo_rma_responder
   assign packet_data_bytes_o = update_q || error_q != ErrorNone ? '0 : cut_bytes;
   assign packet_header_o = answer_header(
       {
-        header_q.dst_node, header_q.dst_ctx
+        header_i.dst_node, header_i.dst_ctx
       },
       {
-        header_q.src_node, header_q.src_ctx
+        header_i.src_node, header_i.src_ctx
       },
-      header_q.tag,
+      header_i.tag,
       TrafficClassResponse,
       update_q ? PacketKindFetchCompareAddResponse : PacketKindGetResponse,
       10'(CommandBytes) + packet_data_bytes_o + {5'b0, packet_operand_words_o, 3'b0}
   );
   always_comb begin
-    packet_command_o        = command_q;
+    packet_command_o        = command_i;
     packet_command_o.offset = offset_q;
     packet_command_o.error  = error_q;
   end
 
   assign notify_valid_o = state_q == StNotify;
   assign notify_o = notification(
-      header_q.dst_ctx,
+      header_i.dst_ctx,
       {
-        header_q.src_node, header_q.src_ctx
+        header_i.src_node, header_i.src_ctx
       },
-      command_q.op,
-      header_q.tag,
-      command_q.len,
+      command_i.op,
+      header_i.tag,
+      command_i.len,
       RmaPlaceResponder,
       ErrorNone,
-      command_q.remote_address
+      command_i.remote_address
   );
 
   // ----- reports --------------------------------------------------------------------------------
 
+  assign done_o = (packet_valid_o && packet_ready_i && last && !notifies) ||
+      (notify_valid_o && notify_ready_i);
   assign served_o = packet_valid_o && packet_ready_i && last && error_q == ErrorNone;
   assign error_valid_o = packet_valid_o && packet_ready_i && error_q != ErrorNone;
   assign error_code_o = error_q;
-  assign error_ctx_o = header_q.dst_ctx;
-  assign error_node_o = header_q.src_node;
+  assign error_ctx_o = header_i.dst_ctx;
+  assign error_node_o = header_i.src_node;
 
   logic unused;
-  assign unused = ^{header_q, memory_data_i};
+  assign unused = ^{header_i, memory_data_i};
 
   // Only an update writes, and only the word that it read.
   `VELO_ASSERT(UpdateIsWhole, !posted_valid_o || (update_q && error_q == ErrorNone))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of the RMA unit that answers requests: responder, its reader of memory and its way into
-// the network. Ports and errors as those of the three.
+// The part of the RMA unit that answers requests: their queue, responder, its reader of memory and its way into
+// the network. Ports and errors as those of the four; ErrorMemory for a request that the queue passed over,
+// whose context and node are given as 0.
 
 `include "velo_assert.svh"
 
@@ -22,17 +23,11 @@ module velo_rma_serve
     input write_count_t writes_begun_i,
     input write_count_t writes_done_i,
 
-    input  logic               job_valid_i,
-    input  packet_t            header_i,
-    input  rma_command_t       command_i,
-    input  logic         [9:0] data_bytes_i,
-    output logic               done_o,
-
-    input  logic                 data_valid_i,
-    output logic                 data_ready_o,
-    input  logic                 data_last_i,
-    input  logic                 data_bad_i,
-    input  logic [DataWidth-1:0] data_i,
+    input  logic                 beat_valid_i,
+    input  logic                 beat_sop_i,
+    input  logic [DataWidth-1:0] beat_data_i,
+    input  logic                 keep_i,
+    output logic                 room_o,
 
     output logic         atu_valid_o,
     input  logic         atu_ready_i,
@@ -72,7 +67,7 @@ module velo_rma_serve
     output error_e       error_code_o,
     output logic   [7:0] error_ctx_o,
     output logic   [7:0] error_node_o,
-    output ecc_t         ecc_o           // of the reader's buffer; see velo_rma_buffer
+    output ecc_t   [1:0] ecc_o           // of the queue and of the reader's buffer
 );
 
   logic read_valid, read_keep, result_valid, read_release, update_release;
@@ -87,7 +82,41 @@ module velo_rma_serve
   packet_t packet_header;
   rma_command_t packet_command;
 
+  logic job_valid, job_done, job_void, refused;
+  packet_t header;
+  rma_command_t command;
+  rma_operands_t operands;
+  error_e refused_code;
+  logic [7:0] refused_ctx, refused_node;
+
   assign atu_release_o = read_release || update_release;
+
+  velo_rma_asks #(
+      .DataWidth(DataWidth),
+      .Slots    (AsksPerNode * NodeNumbers),
+      .Ecc      (Ecc)
+  ) u_asks (
+      .clk_i,
+      .rst_ni,
+      .beat_valid_i,
+      .beat_sop_i,
+      .beat_data_i,
+      .keep_i,
+      .room_o,
+      .job_valid_o(job_valid),
+      .header_o   (header),
+      .command_o  (command),
+      .operands_o (operands),
+      .done_i     (job_done),
+      .void_o     (job_void),
+      .ecc_o      (ecc_o[0])
+  );
+
+  // The responder has no request while one is passed over.
+  assign error_valid_o = refused || job_void;
+  assign error_code_o  = job_void ? ErrorMemory : refused_code;
+  assign error_ctx_o   = job_void ? '0 : refused_ctx;
+  assign error_node_o  = job_void ? '0 : refused_node;
 
   velo_rma_responder #(
       .DataWidth    (DataWidth),
@@ -95,6 +124,15 @@ module velo_rma_serve
   ) u_responder (
       .clk_i,
       .rst_ni,
+      .job_valid_i           (job_valid),
+      .header_i              (header),
+      .command_i             (command),
+      .operands_i            (operands),
+      .done_o                (job_done),
+      .error_valid_o         (refused),
+      .error_code_o          (refused_code),
+      .error_ctx_o           (refused_ctx),
+      .error_node_o          (refused_node),
       .read_valid_o          (read_valid),
       .read_o                (read),
       .read_keep_o           (read_keep),
@@ -116,16 +154,6 @@ module velo_rma_serve
       .packet_data_bytes_o   (packet_data_bytes),
       .writes_begun_i,
       .writes_done_i,
-      .job_valid_i,
-      .header_i,
-      .command_i,
-      .data_bytes_i,
-      .done_o,
-      .data_valid_i,
-      .data_ready_o,
-      .data_last_i,
-      .data_bad_i,
-      .data_i,
       .posted_valid_o,
       .posted_ready_i,
       .posted_eop_o,
@@ -135,11 +163,7 @@ module velo_rma_serve
       .notify_valid_o,
       .notify_ready_i,
       .notify_o,
-      .served_o,
-      .error_valid_o,
-      .error_code_o,
-      .error_ctx_o,
-      .error_node_o
+      .served_o
   );
 
   velo_rma_reader #(
@@ -160,7 +184,7 @@ module velo_rma_serve
       .data_bad_o    (memory_bad),
       .data_void_o   (memory_void),
       .data_o        (memory_data),
-      .ecc_o         (ecc_o),
+      .ecc_o         (ecc_o[1]),
       .atu_release_o (read_release),
       .atu_valid_o,
       .atu_ready_i,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of the RMA unit that makes requests: queue of descriptors, requester, its reader of memory
-// and its way into the network. Descriptors are queued by words of at most 64 bits; memory and packets
-// have the whole path. Ports and errors as those of the four.
+// The part of the RMA unit that makes requests: queue of descriptors, requester, its reader of memory,
+// its way into the network, and what is not answered yet. Descriptors are queued by words of at most 64 bits; memory and
+// packets have the whole path. `late_*`: notification and error of an operation that nobody answers. Other ports and
+// errors as those of the five.
 
 module velo_rma_source
   import velo_pkg::*;
@@ -26,6 +27,14 @@ module velo_rma_source
     input  logic [          7:0] write_source_i,
     input  logic [          9:0] write_len_bytes_i,
     input  logic [DataWidth-1:0] write_data_i,
+
+    input  logic                answer_enable_i,
+    input  logic         [23:0] answer_cycles_i,
+    input  packet_t             answer_header_i,
+    input  rma_command_t        answer_command_i,
+    output logic                answer_known_o,
+    input  logic                answer_busy_i,
+    input  logic                answer_ended_i,
 
     output logic         atu_valid_o,
     input  logic         atu_ready_i,
@@ -52,12 +61,18 @@ module velo_rma_source
     output logic    notify_valid_o,
     input  logic    notify_ready_i,
     output notify_t notify_o,
+    output logic    late_valid_o,
+    input  logic    late_ready_i,
+    output notify_t late_notify_o,
 
-    output logic         posted_o,
-    output logic         error_valid_o,
-    output error_e       error_code_o,
-    output logic   [7:0] error_ctx_o,
-    output ecc_t   [1:0] ecc_o           // of the descriptors' queue and of the reader's buffer
+    output logic posted_o,
+    output logic error_valid_o,
+    output error_e error_code_o,
+    output logic [7:0] error_ctx_o,
+    output logic late_error_valid_o,
+    output logic [7:0] late_error_ctx_o,
+    output logic [7:0] late_error_node_o,
+    output ecc_t [1:0] ecc_o  // of the descriptors' queue and of the reader's buffer
 );
 
   localparam int unsigned WordWidth = DataWidth > 64 ? 64 : DataWidth;
@@ -77,6 +92,9 @@ module velo_rma_source
   error_e result_error;
   packet_t packet_header;
   rma_command_t packet_command;
+  logic ask_ready, ask_valid;
+  logic [7:0] ask_node;
+  logic [5:0] ask_number;
 
   velo_narrow #(
       .Width    (DataWidth),
@@ -125,6 +143,10 @@ module velo_rma_source
   ) u_requester (
       .clk_i,
       .rst_ni,
+      .ask_node_o            (ask_node),
+      .ask_ready_i           (ask_ready),
+      .ask_valid_o           (ask_valid),
+      .ask_number_i          (ask_number),
       .beat_valid_i          (beat_valid),
       .beat_ready_o          (beat_ready),
       .beat_eop_i            (beat_eop),
@@ -150,6 +172,30 @@ module velo_rma_source
       .error_valid_o,
       .error_code_o,
       .error_ctx_o
+  );
+
+  velo_rma_pending u_pending (
+      .clk_i,
+      .rst_ni,
+      .time_enable_i   (answer_enable_i),
+      .time_cycles_i   (answer_cycles_i),
+      .ask_node_i      (ask_node),
+      .ask_ready_o     (ask_ready),
+      .ask_valid_i     (ask_valid),
+      .ask_header_i    (packet_header),
+      .ask_command_i   (packet_command),
+      .number_o        (ask_number),
+      .answer_header_i (answer_header_i),
+      .answer_command_i(answer_command_i),
+      .known_o         (answer_known_o),
+      .busy_i          (answer_busy_i),
+      .ended_i         (answer_ended_i),
+      .notify_valid_o  (late_valid_o),
+      .notify_ready_i  (late_ready_i),
+      .notify_o        (late_notify_o),
+      .late_o          (late_error_valid_o),
+      .late_ctx_o      (late_error_ctx_o),
+      .late_node_o     (late_error_node_o)
   );
 
   velo_rma_reader #(

@@ -71,17 +71,15 @@ module velo_rma_target
     output error_e [1:0]      error_code_o,
     output logic   [1:0][7:0] error_ctx_o,
     output logic   [1:0][7:0] error_node_o,
-    output ecc_t   [1:0]      ecc_o           // see velo_rma_serve, velo_rma_accept
+    output ecc_t   [2:0]      ecc_o           // see velo_rma_serve, velo_rma_accept
 );
 
   localparam int unsigned Serve = 0;
   localparam int unsigned Accept = 1;
 
-  logic job_valid, job_done, job_data_valid, job_data_ready, job_data_last, job_data_bad;
-  packet_t job_header;
-  rma_command_t job_command;
-  logic [9:0] job_data_bytes;
-  logic [DataWidth-1:0] job_data;
+  logic keep, room, unused_busy, unused_ended;
+  packet_t unused_header;
+  rma_command_t unused_command;
   logic reply_valid, reply_ready;
   packet_t reply_header;
   rma_command_t reply_command;
@@ -99,16 +97,13 @@ module velo_rma_target
       .net_sop_i         (in_sop_i),
       .net_eop_i         (in_eop_i),
       .net_data_i        (in_data_i),
-      .job_valid_o       (job_valid),
-      .header_o          (job_header),
-      .command_o         (job_command),
-      .data_bytes_o      (job_data_bytes),
-      .done_i            (job_done),
-      .data_valid_o      (job_data_valid),
-      .data_ready_i      (job_data_ready),
-      .data_last_o       (job_data_last),
-      .data_bad_o        (job_data_bad),
-      .data_o            (job_data),
+      .header_o          (unused_header),
+      .command_o         (unused_command),
+      .keep_o            (keep),
+      .room_i            (room),
+      .known_i           (1'b1),
+      .busy_o            (unused_busy),
+      .ended_o           (unused_ended),
       .atu_valid_o       (atu_valid_o[Accept]),
       .atu_ready_i       (atu_ready_i[Accept]),
       .atu_request_o     (atu_request_o[Accept]),
@@ -134,7 +129,7 @@ module velo_rma_target
       .error_code_o      (error_code_o[Accept]),
       .error_ctx_o       (error_ctx_o[Accept]),
       .error_node_o      (error_node_o[Accept]),
-      .ecc_o             (ecc_o[1]),
+      .ecc_o             (ecc_o[2]),
       .node_id_i
   );
 
@@ -147,16 +142,11 @@ module velo_rma_target
       .rst_ni,
       .writes_begun_i       (writes_begun_i),
       .writes_done_i        (writes_done_i),
-      .job_valid_i          (job_valid),
-      .header_i             (job_header),
-      .command_i            (job_command),
-      .data_bytes_i         (job_data_bytes),
-      .done_o               (job_done),
-      .data_valid_i         (job_data_valid),
-      .data_ready_o         (job_data_ready),
-      .data_last_i          (job_data_last),
-      .data_bad_i           (job_data_bad),
-      .data_i               (job_data),
+      .beat_valid_i         (in_valid_i && in_ready_o),
+      .beat_sop_i           (in_sop_i),
+      .beat_data_i          (in_data_i),
+      .keep_i               (keep),
+      .room_o               (room),
       .atu_valid_o          (atu_valid_o[Serve]),
       .atu_ready_i          (atu_ready_i[Serve]),
       .atu_request_o        (atu_request_o[Serve]),
@@ -189,7 +179,7 @@ module velo_rma_target
       .error_code_o         (error_code_o[Serve]),
       .error_ctx_o          (error_ctx_o[Serve]),
       .error_node_o         (error_node_o[Serve]),
-      .ecc_o                (ecc_o[0]),
+      .ecc_o                (ecc_o[1:0]),
       .served_o
   );
 
@@ -210,5 +200,8 @@ module velo_rma_target
       .net_eop_o      (out_eop_o[1]),
       .net_data_o     (out_data_o[1])
   );
+
+  logic unused;
+  assign unused = ^{unused_busy, unused_ended, unused_header, unused_command};
 
 endmodule

@@ -83,7 +83,7 @@ class Setup:
         zeros = (
             "table_enable_i table_base_i table_bits_i invalidate_valid_i watchdog_enable_i "
             "watchdog_cycles_i queue_valid_i read_pointer_valid_i write_done_i to_unit_i "
-            "from_unit_ready_i net_in_i"
+            "from_unit_ready_i net_in_i answer_enable_i answer_cycles_i"
         )
         self.bench = Bench(dut, zeros.split())
         dut.node_id_i.value = NODE

@@ -407,7 +407,6 @@ async def bad_packets_are_dropped_reported_and_harm_nobody(dut):
         (MALFORMED, 0, packet(1, 0, THEM, command(PUT, 64, THEIRS, offset=8), data), None),
         (MALFORMED, 0, packet(2, 0, THEM, command(GET, 64, THEIRS, OURS), data), None),
         (MALFORMED, 0, packet(6, 0, THEM, command(UPDATE, 8, THEIRS, OURS), [1]), None),
-        (MISALIGNED, 0, packet(6, 0, THEM, command(UPDATE, 8, THEIRS + 1, OURS), [1, 2]), None),
         # The kind and the command name different operations.
         (MALFORMED, 0, packet(1, 0, THEM, command(IMMEDIATE, 64, THEIRS), data), None),
         (MALFORMED, 0, packet(2, 0, THEM, command(PUT, 64, THEIRS, OURS)), None),
@@ -415,7 +414,8 @@ async def bad_packets_are_dropped_reported_and_harm_nobody(dut):
         (MALFORMED, 1, packet(3, 1, US, command(UPDATE, 64, 0, OURS), data), None),
         # More than a page from one address: only the translation stands in its way.
         (OVERSIZE, 0, packet(1, 0, THEM, command(PUT, 64, THEIRS + PAGE - 8), data), None),
-        (OVERSIZE, 1, packet(3, 1, US, command(GET, 64, 0, OURS + PAGE - 8), data), None),
+        # Nobody asked for this: test_velo_rma_asks.py has more of them.
+        (MALFORMED, 1, packet(3, 1, US, command(GET, 64, 0, OURS), data), None),
     ]
     for index, (error, tc, words, cut) in enumerate(cases):
         setup.inject(tc, words, cut)
@@ -428,6 +428,13 @@ async def bad_packets_are_dropped_reported_and_harm_nobody(dut):
         (theirs,) = await setup.notified(THEM)
         assert theirs.cookie == index and theirs.op == NOTIFY
     assert snapshot(setup) == before
+    # It is answered, and nobody waits for that.
+    setup.inject(0, packet(6, 0, THEM, command(UPDATE, 8, THEIRS + 1, OURS), [1, 2]))
+    await setup.until(lambda: len(setup.errors) == 2)
+    assert [code for code, _, _ in setup.errors] == [MISALIGNED, MALFORMED]
+    await quiet(setup, 60)
+    assert snapshot(setup) == before
+    setup.errors.clear()
     # Too short after its data began: its write is filled up, nobody is told that it is done.
     setup.inject(0, packet(1, 0, THEM, command(PUT, 64, THEIRS, OURS, COMPLETER), data), 7)
     await setup.until(lambda: setup.errors)

@@ -7,6 +7,7 @@ from host_model import (
     COMPLETER,
     ERROR,
     GET,
+    LOST,
     MALFORMED,
     NODE,
     NOTIFY,
@@ -24,7 +25,7 @@ from test_velo_rma import OURS, THEIRS, THEM, US, quiet, ready
 
 MEMORY = 13
 # The places of the memories in `ecc_o`.
-QUEUES, SERVED, FAILURES = 1, 4, 5
+QUEUES, ASKED, SERVED, FAILURES = 1, 4, 5, 6
 
 
 def test_rma_unit_ecc(simulate):
@@ -35,7 +36,7 @@ class Counter:
     """What each memory has told: [broken, corrected]."""
 
     def __init__(self, dut):
-        self.dut, self.told = dut, [[0, 0] for _ in range(7)]
+        self.dut, self.told = dut, [[0, 0] for _ in range(8)]
         cocotb.start_soon(self._run())
 
     async def _run(self):
@@ -75,6 +76,43 @@ async def an_update_of_a_lost_word_writes_nothing(dut):
         assert int.from_bytes(setup.read(THEIRS, 8), "little") == expected, cookie
     assert setup.errors == [(MEMORY, THEM, NODE)] * 2
     assert counter.told[SERVED] == [2, 2]
+
+
+async def spoil_request(asks, beat, mask):
+    """Turn bits over in a beat of the next request that comes, before it is read."""
+    while int(asks.in_beat_q.value) != beat + 1:
+        await FallingEdge(asks.clk_i)
+    banks = 128 // len(asks.beat_data_i)
+    memory = asks.gen_bank[beat % banks].u_ram.gen_any.mem
+    word = memory[int(asks.write_q.value) + beat // banks]
+    word.value = int(word.value) ^ mask
+
+
+@cocotb.test()
+async def a_request_that_was_lost_while_it_waited_ends_and_the_next_is_served(dut):
+    setup = await ready(dut)
+    counter, asks = Counter(dut), dut.u_target.u_serve.u_asks
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = 4, 1
+    setup.write(THEIRS, (5).to_bytes(8, "little"))
+    expected = 5
+    # The kind, who asks, how much, where to; none of these may be half of one request.
+    cases = [(beat, mask) for beat in (0, 1, 3, 6) for mask in (1 << 8, 3 << 8, 0)]
+    for cookie, (beat, mask) in enumerate(cases):
+        if mask:
+            spoiler = cocotb.start_soon(spoil_request(asks, beat, mask))
+        words = descriptor(UPDATE, THEM, 8, OURS, THEIRS, REQUESTER, cookie, always=1)
+        setup.post([*words, 0, 3], ctx=US)
+        (note,) = await setup.notified(US)
+        await quiet(setup, 80)
+        assert not mask or spoiler.done()
+        lost = bin(mask).count("1") == 2
+        expected += 0 if lost else 3
+        outcome = (note.place, note.error, note.cookie)
+        assert outcome == ((ERROR, LOST, cookie) if lost else (REQUESTER, 0, cookie))
+        assert int.from_bytes(setup.read(THEIRS, 8), "little") == expected
+        assert setup.errors == ([(MEMORY, 0, 0), (LOST, US, NODE)] if lost else [])
+        setup.errors.clear()
+    assert counter.told[ASKED] == [4, 4]
 
 
 @cocotb.test()

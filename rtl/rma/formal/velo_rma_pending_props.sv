@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The promises of the operations that are not over, for any operations, answers and times. Two entries,
+// one operation a node, one or two bits of each field; an age of two times `time_cycles_i`, which is 1 or 2.
+//
+//   * Of a node of one's choice no more than PerNode are unanswered.
+//   * An answer is known only if every field of it is an open operation's, and then it is.
+//   * An operation ends late only if the time is on and no packet of it was written for two ages; and within
+//     `most` cycles if none is and notifications are taken. No packet of it is being written then.
+//   * Each late one is told once, as what it was; nothing is told without one.
+//   * What was asked has ended, is late, or is open.
+//   * The next one may be sent when its entry is free and its node's are few.
+// What is granted: an operation is sent only when it may be (velo_rma_requester), and an answer that is written is
+// known and held until it ends (velo_rma_accept: its header and command stand, a cycle before and all the time).
+
+`define VELO_ASSUME_HERE
+`include "velo_assert.svh"
+
+module velo_rma_pending_props
+  import velo_pkg::*;
+  import velo_rma_pkg::*;
+(
+    input logic         clk_i,
+    input logic         rst_ni,
+    input logic         time_enable_i,
+    input logic         ask_valid_i,
+    input packet_t      ask_header_i,
+    input rma_command_t ask_command_i,
+    input packet_t      answer_header_i,
+    input rma_command_t answer_command_i,
+    input logic         job_i,            // an answer is there
+    input logic         ended_i,
+    input logic         notify_ready_i
+);
+
+  localparam int unsigned Entries = 2;
+  localparam int unsigned PerNode = 1;
+  logic [1:0] time_cycles_q;
+  always_ff @(posedge clk_i) time_cycles_q <= time_cycles_q;
+  always_comb assume (time_cycles_q == 2'd1 || time_cycles_q == 2'd2);
+  // Two whole ages; three and a look at each entry, twice, as notifications of others may come between.
+  logic [7:0] least, most;
+  assign least = 8'd4 * time_cycles_q;
+  assign most  = 8'd6 * time_cycles_q + 8'd2 * 8'(Entries) + 8'd4;
+
+  logic past_q;
+  initial past_q = 1'b0;
+  always_comb assume (past_q || !rst_ni);
+  always_ff @(posedge clk_i) past_q <= 1'b1;
+
+  logic ask_ready, known, busy, notify_valid, late;
+  logic [5:0] number;
+  logic [7:0] late_ctx, late_node;
+  notify_t notify;
+
+  velo_rma_pending #(
+      .Entries (Entries),
+      .PerNode (PerNode),
+      .WaitBits(1)
+  ) u_dut (
+      .clk_i,
+      .rst_ni,
+      .time_enable_i,
+      .time_cycles_i   (24'(time_cycles_q)),
+      .ask_node_i      (ask_header_i.dst_node),
+      .ask_ready_o     (ask_ready),
+      .ask_valid_i,
+      .ask_header_i,
+      .ask_command_i,
+      .number_o        (number),
+      .answer_header_i,
+      .answer_command_i,
+      .known_o         (known),
+      .busy_i          (busy),
+      .ended_i,
+      .notify_valid_o  (notify_valid),
+      .notify_ready_i,
+      .notify_o        (notify),
+      .late_o          (late),
+      .late_ctx_o      (late_ctx),
+      .late_node_o     (late_node)
+  );
+
+  // ----- the surroundings ------------------------------------------------------------------------
+
+  assign busy = job_i && known;
+  packet_t header_q, asked_q;
+  rma_command_t command_q;
+  logic busy_q, ended_q;
+  always_ff @(posedge clk_i) begin
+    header_q  <= answer_header_i;
+    command_q <= answer_command_i;
+    busy_q    <= rst_ni && busy && !ended_i;
+    asked_q   <= ask_header_i;
+  end
+  // A job has stood for a cycle; one that is written stays until it is done.
+  `VELO_ASSUME(JobStands, !job_i || (header_q == answer_header_i && command_q == answer_command_i))
+  `VELO_ASSUME(WrittenToItsEnd, !busy_q || job_i)
+  `VELO_ASSUME(EndsWhenWritten, !ended_i || busy)
+  `VELO_ASSUME(SentWhenReady, !ask_valid_i ||
+               (ask_ready && asked_q.dst_node == ask_header_i.dst_node &&
+                ask_command_i.number == number))
+
+  logic [7:0] chosen_q;
+  always_ff @(posedge clk_i) chosen_q <= chosen_q;
+  // Bits of a field are all treated alike; one or two of each say it.
+  function automatic logic few(packet_t header, rma_command_t command);
+    few = {header.src_ctx[7:1], header.src_node[7:2], header.dst_node[7:2], header.dst_ctx[7:1],
+           header.tag[7:1], command.op[3:1], command.len[22:1], command.local_address[63:1]} == '0;
+  endfunction
+  `VELO_ASSUME(FewBitsAsked, few(ask_header_i, ask_command_i))
+  `VELO_ASSUME(FewBitsAnswered, few(answer_header_i, answer_command_i))
+  always_comb assume (chosen_q[7:2] == '0);
+
+  // ----- an entry of one's choice ----------------------------------------------------------------
+
+  logic entry_q;
+  always_ff @(posedge clk_i) entry_q <= entry_q;
+  logic asks, begins, ends, is_late, open_q, begun_q, telling_q;
+  logic [7:0] age_q, dark_q;
+  packet_t op_header_q;
+  rma_command_t op_command_q;
+  assign asks    = ask_valid_i && number[0] == entry_q;
+  assign begins  = busy && answer_command_i.number[0] == entry_q;
+  assign ends    = ended_i && answer_command_i.number[0] == entry_q;
+  assign is_late = late && open_q && u_dut.look_q == entry_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      open_q    <= 1'b0;
+      telling_q <= 1'b0;
+    end else begin
+      if (asks) open_q <= 1'b1;
+      else if (ends || is_late) open_q <= 1'b0;
+      if (is_late) telling_q <= 1'b1;
+      else if (notify_ready_i) telling_q <= 1'b0;
+    end
+    if (asks) begin
+      op_header_q  <= ask_header_i;
+      op_command_q <= ask_command_i;
+    end
+    // Cycles without a packet of it, with the time on.
+    if (!rst_ni || !time_enable_i || asks || begins) age_q <= '0;
+    else if (age_q != '1) age_q <= age_q + 8'd1;
+    if (!rst_ni || !time_enable_i || asks || begins || !open_q || !notify_ready_i) dark_q <= '0;
+    else if (dark_q != '1) dark_q <= dark_q + 8'd1;
+  end
+
+  `VELO_ASSERT(OpenIsOpen, open_q == u_dut.open_q[entry_q])
+  `VELO_ASSERT(NeverEarly, !is_late || (time_enable_i && age_q >= least && !begins))
+  `VELO_ASSERT(InTime, dark_q <= most)
+  `VELO_ASSERT(ToldWhatItWas, !(telling_q && notify_valid) ||
+               (notify.ctx == op_header_q.src_ctx && notify.entry.node == op_header_q.dst_node &&
+                notify.entry.ctx == op_header_q.dst_ctx && notify.entry.error == ErrorLost &&
+                notify.entry.cookie == op_header_q.tag && notify.entry.op == op_command_q.op &&
+                notify.entry.address == op_command_q.local_address &&
+                notify.entry.place == RmaPlaceError && notify.entry.len == '0))
+  `VELO_ASSERT(ToldAtOnce, !telling_q || notify_valid)
+  // An idle node has the same state in each cycle: the simulator evaluates it no more.
+  logic idle_q, look_q;
+  always_ff @(posedge clk_i) begin
+    idle_q <= rst_ni && u_dut.open_q == '0;
+    look_q <= u_dut.look_q;
+  end
+  `VELO_ASSERT(RestsWhileNoneIsOpen, !idle_q || u_dut.look_q == look_q)
+
+  logic same, same_q, about_it_q;
+  assign same = {answer_header_i.dst_ctx, answer_header_i.src_node, answer_header_i.src_ctx,
+                 answer_header_i.tag, answer_command_i.op, answer_command_i.len,
+                 answer_command_i.local_address, answer_command_i.number} ==
+      {op_header_q.src_ctx, op_header_q.dst_node, op_header_q.dst_ctx, op_header_q.tag,
+       op_command_q.op, op_command_q.len, op_command_q.local_address, op_command_q.number};
+  always_ff @(posedge clk_i) begin
+    about_it_q <= answer_command_i.number[0] == entry_q && open_q && !asks;
+    same_q     <= same;
+  end
+  `VELO_ASSERT(KnownIfAskedFor, !(job_i && about_it_q) || known == (same_q && open_q))
+  `VELO_ASSERT(UnknownIfNot, !(job_i && answer_command_i.number[0] == entry_q && !open_q) || !known)
+
+  // ----- the node of one's choice ----------------------------------------------------------------
+
+  logic [3:0] unanswered_q, open_all_q;
+  logic answered;
+  assign answered = busy && u_dut.unanswered_q[answer_command_i.number[0]] &&
+      answer_header_i.src_node == chosen_q;
+  logic late_unanswered;
+  assign late_unanswered = late && u_dut.unanswered_q[u_dut.look_q] &&
+      u_dut.node_q[u_dut.look_q] == chosen_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      unanswered_q <= '0;
+      open_all_q   <= '0;
+    end else begin
+      unanswered_q <= unanswered_q + 4'(ask_valid_i && ask_header_i.dst_node == chosen_q) -
+          4'(answered) - 4'(late_unanswered);
+      open_all_q <= open_all_q + 4'(ask_valid_i) - 4'(ended_i) - 4'(late);
+    end
+  end
+  `VELO_ASSERT(NoMoreOfANode, unanswered_q <= 4'(PerNode))
+  `VELO_ASSERT(AllAreCounted, open_all_q == 4'($countones(u_dut.open_q)))
+  `VELO_ASSERT(NothingToldWithoutOne, !notify_valid || u_dut.state_q)
+
+  // It may be sent as soon as there is a place.
+  logic place_q, free_q;
+  always_ff @(posedge clk_i) begin
+    place_q <= rst_ni && unanswered_q < 4'(PerNode) && ask_header_i.dst_node == chosen_q &&
+        !u_dut.open_q[number[0]] && !ask_valid_i && !notify_valid;
+    free_q <= place_q;
+  end
+  `VELO_ASSERT(MaySendIfThereIsAPlace, !place_q || !rst_ni || ask_ready)
+
+  // The proof is not empty.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      cover (is_late && time_cycles_q == 2'd1);
+      cover (telling_q && notify_valid && notify_ready_i);
+      cover (unanswered_q == 4'(PerNode) && open_all_q == 4'd2);
+      cover (ends && open_all_q == 4'd2);
+      cover (job_i && !known && open_q && about_it_q);
+    end
+  end
+
+endmodule

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gets and updates of this node that are not over: how many may be sent, which answers are ours, and which
+// operation waits too long.
+//
+// An entry an operation, given in turn: its number (`number_o`, in the packet's command) names its entry, and the
+// answers bring it back. `ask_ready_o`: an operation with node `ask_node_i` may be sent, for the node asked for
+// in the cycle before: the next entry is free, and fewer than PerNode of that node's operations are unanswered.
+// So the target has a slot for each (velo_rma_asks). At the pulse `ask_valid_i` it is sent, with header and command.
+//
+// `known_o`, a cycle after an answer's header and command: they fit an operation that is not over, in every field
+// that names memory, user or node. What is not known is dropped unwritten, so memory changes only where
+// this node asked for it. `busy_i`: an answer that is known is written; with it the operation counts as begun, and
+// its time starts anew. `ended_i`: the last one was.
+//
+// With `time_enable_i` (and WaitBits = 7) an operation of which no packet was written for 2^8 times `time_cycles_i` cycles, at most
+// 1.5 times as long, ends: a notification of ErrorLost, and a pulse on `late_o`. What comes later of it is unknown.
+// No operation ends so while a packet of it is being written.
+//
+// No deadlock: an operation waits here for answers alone, and these wait for the host alone.
+// Errors: ErrorLost.
+
+`include "velo_assert.svh"
+
+module velo_rma_pending
+  import velo_pkg::*;
+  import velo_rma_pkg::*;
+#(
+    parameter int unsigned Entries = 16,
+    parameter int unsigned PerNode = AsksPerNode,
+    parameter int unsigned WaitBits = 7  // so many bits of `time_cycles_i` are an age
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic        time_enable_i,
+    input logic [23:0] time_cycles_i,
+
+    input  logic         [7:0] ask_node_i,
+    output logic               ask_ready_o,
+    input  logic               ask_valid_i,
+    input  packet_t            ask_header_i,
+    input  rma_command_t       ask_command_i,
+    output logic         [5:0] number_o,
+
+    input  packet_t      answer_header_i,
+    input  rma_command_t answer_command_i,
+    output logic         known_o,
+    input  logic         busy_i,
+    input  logic         ended_i,
+
+    output logic    notify_valid_o,
+    input  logic    notify_ready_i,
+    output notify_t notify_o,
+
+    output logic       late_o,
+    output logic [7:0] late_ctx_o,
+    output logic [7:0] late_node_o
+);
+
+  localparam int unsigned IndexBits = $clog2(Entries);
+  typedef logic [IndexBits-1:0] index_t;
+
+  // What an answer must bring back, and what a notification tells.
+  typedef struct packed {
+    logic [7:0]  ctx;
+    logic [7:0]  node;
+    logic [7:0]  node_ctx;
+    logic [7:0]  tag;
+    logic [3:0]  op;
+    logic [22:0] len;
+    logic [63:0] address;
+    logic [5:0]  number;
+  } operation_t;
+
+  (* no_rw_check *)
+  operation_t mem[Entries];
+  operation_t asked, answered, late;
+  logic [Entries-1:0] open_q, unanswered_q, of_node;
+  logic [Entries-1:0][7:0] node_q;
+  logic [Entries-1:0][1:0] age_q;
+  logic [5:0] number_q;
+  index_t next, index, look_q;
+
+  assign number_o = number_q;
+  assign next     = number_q[IndexBits-1:0];
+  assign index    = answer_command_i.number[IndexBits-1:0];
+
+  // ----- asking ---------------------------------------------------------------------------------
+
+  logic [$clog2(Entries+1)-1:0] waits;
+  always_comb begin
+    waits = '0;
+    for (int unsigned e = 0; e < Entries; e++) begin
+      of_node[e] = unanswered_q[e] && node_q[e] == ask_node_i;
+      waits += {{$bits(waits) - 1{1'b0}}, of_node[e]};
+    end
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) ask_ready_o <= 1'b0;
+    else begin
+      ask_ready_o <= !ask_valid_i && !open_q[next] && !(notify_valid_o && look_q == next) &&
+          32'(waits) < PerNode;
+    end
+  end
+
+  assign asked = '{
+          ctx: ask_header_i.src_ctx,
+          node: ask_header_i.dst_node,
+          node_ctx: ask_header_i.dst_ctx,
+          tag: ask_header_i.tag,
+          op: ask_command_i.op,
+          len: ask_command_i.len,
+          address: ask_command_i.local_address,
+          number: ask_command_i.number
+      };
+  always_ff @(posedge clk_i) begin
+    if (ask_valid_i) begin
+      mem[next]    <= asked;
+      node_q[next] <= ask_header_i.dst_node;
+    end
+  end
+
+  // ----- answers --------------------------------------------------------------------------------
+
+  operation_t brought;
+  logic same_q;
+  assign answered = mem[index];
+  assign brought = '{
+          ctx: answer_header_i.dst_ctx,
+          node: answer_header_i.src_node,
+          node_ctx: answer_header_i.src_ctx,
+          tag: answer_header_i.tag,
+          op: answer_command_i.op,
+          len: answer_command_i.len,
+          address: answer_command_i.local_address,
+          number: answer_command_i.number
+      };
+  // Open in both cycles: the entry may be given to another operation in the first of them.
+  always_ff @(posedge clk_i) same_q <= brought == answered && open_q[index];
+  assign known_o = same_q && open_q[index];
+
+  // ----- time -----------------------------------------------------------------------------------
+
+  typedef enum logic {
+    StLook,
+    StTell
+  } state_e;
+  state_e state_q;
+  logic [23:0] cycles_q;
+  logic [WaitBits-1:0] waits_q;
+  logic tick_q, is_late;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      cycles_q <= '0;
+      waits_q  <= '0;
+      tick_q   <= 1'b0;
+    end else begin
+      tick_q <= 1'b0;
+      if (!time_enable_i) begin
+        cycles_q <= '0;
+        waits_q  <= '0;
+      end else if (cycles_q >= time_cycles_i) begin
+        cycles_q <= 24'd1;
+        waits_q  <= waits_q + 1'b1;
+        tick_q   <= waits_q == '1;
+      end else cycles_q <= cycles_q + 24'd1;
+    end
+  end
+
+  // The entries are looked at in turn, while one is open: an idle node has the same state in each cycle, which
+  // the simulator need not evaluate. Late is one that saw three ages begin, so two whole ones.
+  assign is_late = state_q == StLook && open_q[look_q] && age_q[look_q] == '1 && time_enable_i &&
+      !(busy_i && index == look_q);
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q <= StLook;
+      look_q  <= '0;
+    end else if (state_q == StTell) begin
+      if (notify_ready_i) state_q <= StLook;
+    end else if (is_late) state_q <= StTell;
+    else if (open_q != '0) look_q <= look_q + 1'b1;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      open_q       <= '0;
+      unanswered_q <= '0;
+      number_q     <= '0;
+    end else begin
+      if (ask_valid_i) number_q <= number_q + 6'd1;
+      for (int unsigned e = 0; e < Entries; e++) begin
+        if (ask_valid_i && next == index_t'(e)) begin
+          open_q[e]       <= 1'b1;
+          unanswered_q[e] <= 1'b1;
+        end else begin
+          if (busy_i && index == index_t'(e)) unanswered_q[e] <= 1'b0;
+          if (ended_i && index == index_t'(e)) open_q[e] <= 1'b0;
+          if (is_late && look_q == index_t'(e)) begin
+            open_q[e]       <= 1'b0;
+            unanswered_q[e] <= 1'b0;
+          end
+        end
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    for (int unsigned e = 0; e < Entries; e++) begin
+      if (!open_q[e] || !time_enable_i || (busy_i && index == index_t'(e))) age_q[e] <= '0;
+      else if (tick_q && age_q[e] != '1) age_q[e] <= age_q[e] + 2'd1;
+    end
+  end
+
+  assign late = mem[look_q];
+  assign notify_valid_o = state_q == StTell;
+  assign notify_o = notification(
+      late.ctx,
+      {
+        late.node, late.node_ctx
+      },
+      late.op,
+      late.tag,
+      '0,
+      RmaPlaceError,
+      ErrorLost,
+      late.address
+  );
+  assign late_o = is_late;
+  assign late_ctx_o = late.ctx;
+  assign late_node_o = late.node;
+
+  logic unused;
+  assign unused = ^{ask_header_i, ask_command_i, answer_header_i, answer_command_i, late};
+
+  `VELO_ASSERT_INIT(NumberNamesAnEntry, Entries == 2 ** IndexBits && Entries <= 64)
+  `VELO_ASSERT(NoneIsForgotten, !ask_valid_i || !open_q[next])
+  `VELO_ASSERT(UnansweredAreOpen, (unanswered_q & ~open_q) == '0)
+  `VELO_ASSUME(OnlyWhenReady, !ask_valid_i || ask_ready_o)
+  `VELO_ASSUME(OnlyKnownAreWritten, !(busy_i || ended_i) || open_q[index])
+
+endmodule

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gets and updates between asking and answer: they hold up nobody, and nothing else is written.
+
+The node's packets come back to it, or packets of 256 nodes are put beside them.
+"""
+
+import cocotb
+import pytest
+from host_model import (
+    COMPLETER,
+    ERROR,
+    GET,
+    LOST,
+    MALFORMED,
+    NODE,
+    NOTIFY,
+    PAGE,
+    PUT,
+    REQUESTER,
+    STALL,
+    UPDATE,
+    command,
+    descriptor,
+    packet,
+)
+from test_velo_rma import OURS, THEIRS, THEM, US, quiet, ready, snapshot
+from test_velo_rma_lost import lose
+
+ASKS_A_NODE, NODES, ENTRIES = 5, 256, 16
+SLOTS = ASKS_A_NODE * NODES
+BEHIND = 64  # cycles, at most, for what comes behind any number of gets
+LONG = 16 * PAGE
+
+
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
+def test_rma_asks(simulate, width):
+    simulate("velo_rma", {"DataWidth": width, "CtxBits": 4, "LineBits": 3})
+
+
+def of_node(words: list[int], node: int) -> list[int]:
+    """The same packet, sent by another node."""
+    return [words[0] & ~(0xFF << 52) | node << 52, *words[1:]]
+
+
+def field(words: list[int], word: int, lsb: int, bits: int) -> int:
+    return words[word] >> lsb & (1 << bits) - 1
+
+
+def words_of(setup, beats: list[int]) -> list[int]:
+    number = setup.packet_number(beats)
+    return [number >> 64 * i & (1 << 64) - 1 for i in range(-(-number.bit_length() // 64))]
+
+
+async def taken(setup, tc: int = 0) -> int:
+    """Cycles until all packets of a class that wait are taken."""
+    start = setup.bench.cycle
+    await setup.until(lambda: not setup.network[tc])
+    return setup.bench.cycle - start
+
+
+@cocotb.test()
+async def whatever_comes_behind_gets_passes_them(dut):
+    """Long gets of each node, whose answers cannot leave: as many as may ever come."""
+    setup = await ready(dut)
+    setup.network_beats = 1 << 20
+    setup.network_block[1] = True
+    sent = []
+    for node in range(NODES):
+        for tag in range(ASKS_A_NODE):
+            get = command(GET, LONG, THEIRS, OURS) if node else command(GET, 8, THEIRS, OURS)
+            sent.append((node, tag))
+            setup.inject(0, of_node(packet(2, 0, THEM, get, tag=tag), node))
+            last = await taken(setup)
+            assert last <= 16, (node, tag)
+    setup.inject(0, packet(5, 0, THEM, command(NOTIFY, 0, 0, notify=COMPLETER), tag=9))
+    assert await taken(setup) <= BEHIND
+    (note,) = await setup.notified(THEM, limit=BEHIND)
+    assert note.cookie == 9
+    assert not setup.errors
+    # More than that breaks the rule: they are refused, and hold up nobody.
+    for _ in range(2):
+        setup.inject(0, of_node(packet(2, 0, THEM, command(GET, 8, THEIRS, OURS)), 7))
+        assert await taken(setup) <= 16
+    await setup.bench.cycles(4)
+    assert setup.errors == [(STALL, THEM, 7)] * len(setup.errors) and setup.errors
+    setup.inject(0, packet(5, 0, THEM, command(NOTIFY, 0, 0, notify=COMPLETER), tag=10))
+    assert await taken(setup) <= BEHIND
+
+
+@cocotb.test()
+async def requests_are_served_in_order_and_whole(dut):
+    """Gets and updates of all nodes, more than there are slots, as fast as they can be taken."""
+    setup = await ready(dut, 0.1, 0.2, seed=11)
+    rng = setup.rng
+    setup.read_delay = setup.write_delay = 2
+    answers: list[list[int]] = []
+    take_packet = setup._take_packet
+
+    def take(c, beat, sop, eop):
+        take_packet(c, beat, sop, eop)
+        if c == 1:
+            setup.network[1].clear()
+            if eop:
+                answers.append(words_of(setup, setup.packets[-1][1]))
+
+    setup._take_packet = take
+    expected = []
+    value = int.from_bytes(setup.read(THEIRS, 8), "little")
+    for number in range(SLOTS + 88):
+        node, tag = rng.randrange(NODES), rng.randrange(256)
+        if rng.random() < 0.5:
+            place = THEIRS + 8 + rng.randrange(PAGE - 16)
+            words = packet(2, 0, THEM, command(GET, 8, place, number), tag=tag)
+            expected.append((node, tag, number, int.from_bytes(setup.read(place, 8), "little")))
+        else:
+            operands = [value ^ rng.randrange(2), rng.getrandbits(64)]
+            words = packet(6, 0, THEM, command(UPDATE, 8, THEIRS, number), operands, tag=tag)
+            expected.append((node, tag, number, value))
+            if operands[0] == value:
+                value = value + operands[1] & (1 << 64) - 1
+        setup.inject(0, of_node(words, node))
+        if number % 8 == 7:
+            await setup.until(lambda: len(setup.network[0]) < 200)
+    await setup.until(lambda: len(answers) == len(expected), 200000)
+    for words, (node, tag, local, data) in zip(answers, expected, strict=True):
+        assert (field(words, 0, 8, 8), field(words, 0, 36, 8)) == (node, tag)
+        assert words[3] == local and (words[4] if len(words) > 4 else 0) == data
+    assert int.from_bytes(setup.read(THEIRS, 8), "little") == value
+    assert not setup.errors
+
+
+@cocotb.test()
+async def nobody_has_more_unanswered_with_a_node_than_it_has_slots(dut):
+    setup = await ready(dut)
+    setup.network_block[1] = True
+    for cookie in range(ASKS_A_NODE + 3):
+        setup.post(descriptor(GET, THEM, 8, OURS + 8 * cookie, THEIRS, REQUESTER, cookie))
+    await setup.bench.cycles(600)
+    assert len([1 for c, _, _ in setup.packets if c == 0]) == ASKS_A_NODE
+    setup.network_block[1] = False
+    notes = await setup.notified(US, ASKS_A_NODE + 3)
+    assert [note.cookie for note in notes] == list(range(ASKS_A_NODE + 3)) and not setup.errors
+    # Of all nodes together, as many as there are entries: none of these is answered.
+    setup.packets.clear()
+    for cookie in range(2 * ENTRIES):
+        words = descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie, node=100 + cookie // 2)
+        setup.post(words)
+    await setup.bench.cycles(3000)
+    assert len([1 for c, _, _ in setup.packets if c == 0]) == ENTRIES
+    numbers = [field(words_of(setup, beats), 1, 58, 6) for c, beats, _ in setup.packets if c == 0]
+    assert len({number % ENTRIES for number in numbers}) == ENTRIES
+
+
+@cocotb.test()
+async def an_answer_that_nobody_asked_for_is_not_written(dut):
+    """With any field unlike the operation's; then the true one comes."""
+    setup = await ready(dut)
+    data = [0xDEAD] * 8
+    before = snapshot(setup)
+    for kind, op in ((3, GET), (7, UPDATE)):
+        size = 64 if op == GET else 8
+        some = data[: size // 8]
+        setup.inject(1, packet(kind, 1, US, command(op, size, 0, OURS), some))
+        await setup.until(lambda: setup.errors)
+        await quiet(setup)
+        assert setup.errors == [(MALFORMED, US, NODE)]
+        setup.errors.clear()
+        assert snapshot(setup) == before and not setup.seen[US]
+    changes = (
+        (0, 52, "source node"),
+        (0, 44, "source context"),
+        (0, 16, "our context"),
+        (0, 36, "cookie"),
+        (1, 12, "length"),
+        (1, 58, "number"),
+        (1, 63, "number, its upper bits"),
+        (3, 3, "local address"),
+        (3, 30, "local address, far"),
+    )
+    for op, size in ((GET, 64), (UPDATE, 8)):
+        for index, (word, bit, name) in enumerate(changes):
+            expected = setup.read(THEIRS, size)
+            setup.network_block[0] = True
+            operands = [0, 0] if op == UPDATE else []
+            local = OURS + 512 * (index + 16 * (op == UPDATE))
+            words = descriptor(op, THEM, size, local, THEIRS, REQUESTER, index)
+            stop = lose(setup, 0, {0})
+            setup.post([*words, *operands])
+            setup.network_block[0] = False
+            await setup.until(lambda: setup.packets and setup.packets[-1][0] == 0)
+            request = setup.packets[-1][1]
+            stop()
+            asked = words_of(setup, request)[1:4]
+            asked[0] &= ~(0xF << 8)
+            kind = 3 if op == GET else 7
+            true = packet(kind, 1, US, asked, data[: size // 8], tag=index)
+            true[0] = true[0] & ~(0xFF << 44) | THEM << 44
+            false = list(true)
+            false[word] ^= 1 << bit
+            before = snapshot(setup)
+            setup.inject(1, false)
+            await setup.until(lambda: setup.errors)
+            await quiet(setup, 60)
+            assert len(setup.errors) == 1 and setup.errors[0][0] == MALFORMED, name
+            setup.errors.clear()
+            assert snapshot(setup) == before and not setup.seen[US] and not setup.seen[3], name
+            # The request comes late; its answer is known, once.
+            for number, beat in enumerate(request):
+                setup.network[0].append((beat, number == 0, number == len(request) - 1))
+            (note,) = await setup.notified(US)
+            assert (note.place, note.error, note.cookie) == (REQUESTER, 0, index), name
+            assert setup.read(local, size) == expected and not setup.errors
+            setup.inject(1, true)
+            await setup.until(lambda: setup.errors)
+            await quiet(setup, 60)
+            assert setup.read(local, size) == expected and not setup.seen[US]
+            setup.errors.clear()
+            setup.packets.clear()
+
+
+@cocotb.test()
+@cocotb.parametrize(lost=["request", "first", "last"])
+async def an_operation_that_nobody_answers_ends_in_its_time(dut, lost):
+    setup = await ready(dut, seed=21)
+    cycles = 5
+    least, most = 256 * cycles, 384 * cycles
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = cycles, 1
+    size = 3 * 448
+    tc, which = {"request": (0, {0}), "first": (1, {0, 1, 2}), "last": (1, {2})}[lost]
+    for cookie in range(3):
+        await setup.bench.cycles(setup.rng.randrange(400))
+        setup.packets.clear()
+        stop = lose(setup, tc, which)
+        setup.post(descriptor(GET, THEM, size, OURS, THEIRS, REQUESTER, cookie))
+        await setup.until(lambda: setup.packets)
+        if lost != "request":
+            await setup.until(lambda: len([1 for c, _, _ in setup.packets if c == 1]) == 3)
+        await quiet(setup, 40)
+        start = setup.bench.cycle
+        (note,) = await setup.notified(US)
+        passed = setup.bench.cycle - start
+        assert (note.place, note.error, note.cookie, note.size) == (ERROR, LOST, cookie, 0)
+        assert least - 600 <= passed <= most + 100, passed
+        assert setup.errors == [(LOST, US, NODE)]
+        setup.errors.clear()
+        # What comes after that is not written, and told to nobody.
+        late = [beats for c, beats, _ in setup.packets if c == tc][-1]
+        stop()
+        before = snapshot(setup)
+        for index, beat in enumerate(late):
+            setup.network[tc].append((beat, index == 0, index == len(late) - 1))
+        await setup.until(lambda: setup.errors)
+        await quiet(setup, 2 * most)
+        assert {code for code, _, _ in setup.errors} == {MALFORMED}
+        assert snapshot(setup) == before and not setup.seen[US]
+        setup.errors.clear()
+    # Nobody is short of a place.
+    for cookie in range(2 * ENTRIES):
+        setup.post(descriptor(GET, THEM, 64, OURS, THEIRS, REQUESTER, cookie))
+    for note in await setup.notified(US, 2 * ENTRIES):
+        assert note.place == REQUESTER
+
+
+@cocotb.test()
+async def time_is_never_short_and_quiet_is_quiet(dut):
+    """Packets that come late one by one, but none too late; and no time at all while it is off."""
+    setup = await ready(dut, seed=22)
+    cycles = 3
+    least = 256 * cycles
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = cycles, 1
+    for op in (GET, UPDATE):
+        size = 4 * 448 if op == GET else 8
+        setup.network_block[1] = True
+        setup.post(
+            [*descriptor(op, THEM, size, OURS, THEIRS, REQUESTER, 1), *[0] * 2 * (op == UPDATE)]
+        )
+        for _ in range(4 if op == GET else 1):
+            await setup.bench.cycles(least - 200)
+            count = len([1 for c, _, _ in setup.packets if c == 1])
+            setup.network_block[1] = False
+            await setup.until(
+                lambda count=count: len([1 for c, _, _ in setup.packets if c == 1]) > count
+            )
+            setup.network_block[1] = True
+        (note,) = await setup.notified(US)
+        assert (note.place, note.error) == (REQUESTER, 0) and not setup.errors
+        setup.packets.clear()
+    # A host that takes no writes stops a packet's way into memory; that is not the peer's fault.
+    setup.network_block[1] = False
+    dut.answer_enable_i.value = 0
+    setup.network_block[1] = True
+    setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 2))
+    await setup.bench.cycles(6 * least)
+    assert not setup.errors and not setup.seen[US]
+    setup.network_block[1] = False
+    (note,) = await setup.notified(US)
+    assert note.place == REQUESTER
+    # Puts are not answered by responses; nobody waits for them here.
+    dut.answer_enable_i.value = 1
+    setup.post(descriptor(PUT, THEM, 8, OURS, THEIRS, REQUESTER, 3))
+    (note,) = await setup.notified(US)
+    await quiet(setup, 3 * least)
+    assert not setup.errors and not setup.seen[US]
+
+
+@cocotb.test()
+async def after_a_reset_nothing_waits(dut):
+    setup = await ready(dut, seed=23)
+    setup.network_block[1] = True
+    for cookie in range(ASKS_A_NODE + 1):
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie))
+    await setup.until(lambda: len(setup.packets) == ASKS_A_NODE)
+    await quiet(setup)
+    dut.rst_ni.value = 0
+    await setup.bench.cycles(2)
+    dut.rst_ni.value = 1
+    setup.network_block[1] = False
+    setup.packets.clear()
+    await setup.bench.cycles(300)
+    for ctx in (US, THEM):
+        await setup.queue(ctx)
+    await quiet(setup)
+    assert not setup.packets and not setup.errors
+    for cookie in range(3):
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie))
+    assert [note.cookie for note in await setup.notified(US, 3)] == [0, 1, 2]
