@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The promises of the queue of requests, for any packets with gaps anywhere between their beats, kept or not, and
-// requests that take any time to serve. Two slots, 64 bits.
+// requests that take any time to serve. Two nodes, a request of each may wait; 64 bits.
 //
 //   * What was kept comes out once, in its order, and each beat of it unchanged.
 //   * Nothing comes out that was not kept: what was let go leaves no trace.
-//   * A packet has a slot exactly if one was free when it began.
+//   * A node has as many slots as it may have, whatever the other one sends: a packet is kept exactly if none of its
+//     node waits to be shown (or was shown in the cycle before).
 //   * The next one is shown MaxLoad cycles after it was kept and the last one was done, at most.
 //   * After a reset there is nothing.
 // What is granted: a pulse of `keep_i` comes once for a packet, with or behind the last beat of its request
-// (velo_rma_accept; velo_rma_take counts the beats).
+// (velo_rma_accept; velo_rma_take counts the beats), when the counts have been cleared, and its node with it.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
@@ -28,7 +29,6 @@ module velo_rma_asks_props
     input logic        done_i
 );
 
-  localparam int unsigned Slots = 2;
   localparam int unsigned HeadBeats = 4;
   localparam int unsigned AllBeats = 6;
   localparam int unsigned MaxLoad = 4;
@@ -58,10 +58,13 @@ module velo_rma_asks_props
     end
     update_q <= update;
   end
+  logic ready, room, job_valid, passed_over;
   `VELO_ASSUME(KeptOnceAndWhole, !keep_i || ((!kept_q || (beat_valid_i && sop)) &&
-               beats >= (update ? 4'(AllBeats) : 4'(HeadBeats))))
+               beats >= (update ? 4'(AllBeats) : 4'(HeadBeats)) && ready))
+  // Who sent it: a field of the first beat.
+  logic [7:0] node_q;
+  always_ff @(posedge clk_i) if (beat_valid_i && sop) node_q <= beat_data_i[59:52];
 
-  logic room, job_valid, passed_over;
   packet_t header;
   rma_command_t command;
   rma_operands_t operands;
@@ -69,7 +72,8 @@ module velo_rma_asks_props
 
   velo_rma_asks #(
       .DataWidth(64),
-      .Slots    (Slots)
+      .PerNode  (1),
+      .NodeBits (1)
   ) u_dut (
       .clk_i,
       .rst_ni,
@@ -77,6 +81,8 @@ module velo_rma_asks_props
       .beat_sop_i (sop),
       .beat_data_i,
       .keep_i,
+      .keep_node_i(node_q),
+      .ready_o    (ready),
       .room_o     (room),
       .job_valid_o(job_valid),
       .header_o   (header),
@@ -96,18 +102,25 @@ module velo_rma_asks_props
     number_q <= number_q;
     place_q  <= place_q;
   end
-  logic [3:0] in_q, out_q;
+  logic [3:0] in_q, out_q, shown_q;
   logic [63:0] coming_q, coming, saved_q;
-  logic saved_update_q, had_room_q, had_room;
+  logic saved_update_q, shows, job_valid_q;
+  logic [1:0] waits_q;  // a request of each node waits to be shown
   logic [2:0] held;
   logic [383:0] job;
   assign job      = {operands, command, header};
   assign held   = 3'(in_q - out_q);
   assign coming   = beat_valid_i && beats == {1'b0, place_q} + 4'd1 ? beat_data_i : coming_q;
-  assign had_room = beat_valid_i && sop ? held < 3'(Slots) : had_room_q;
+  assign shows    = job_valid && (!job_valid_q || shown_q != out_q);
   always_ff @(posedge clk_i) begin
     coming_q   <= coming;
-    had_room_q <= had_room;
+    job_valid_q <= rst_ni && job_valid;
+    shown_q     <= out_q;
+    for (int unsigned n = 0; n < 2; n++) begin
+      if (!rst_ni) waits_q[n] <= 1'b0;
+      else if (keep_i && room && node_q[0] == n[0]) waits_q[n] <= 1'b1;
+      else if (shows && header.src_node[0] == n[0]) waits_q[n] <= 1'b0;
+    end
     if (!rst_ni) begin
       in_q  <= '0;
       out_q <= '0;
@@ -134,8 +147,16 @@ module velo_rma_asks_props
   `VELO_ASSERT(OfItsKind, !(job_valid && out_q == number_q) ||
                (header.kind == PacketKindFetchCompareAddRequest) == saved_update_q)
   `VELO_ASSERT(NothingThatWasNotKept, !job_valid || held != '0)
-  `VELO_ASSERT(NoMoreThanSlots, held <= 3'(Slots))
-  `VELO_ASSERT(RoomIsTrue, !keep_i || (beat_valid_i && sop) || room == had_room)
+  // Of each node one waits, and one is shown.
+  `VELO_ASSERT(NoMoreThanShares, held <= 3'd3)
+  logic waited_q, waited_before_q;  // one of the packet's node did, a cycle ago, and two
+  always_ff @(posedge clk_i) begin
+    waited_q        <= waits_q[node_q[0]];
+    waited_before_q <= waited_q;
+  end
+  `VELO_ASSERT(NoMoreThanItsShare, !(keep_i && room) || !waits_q[node_q[0]])
+  `VELO_ASSERT(RefusedForItsOwn, !(keep_i && !room) || waits_q[node_q[0]] || waited_q ||
+               waited_before_q)
   `VELO_ASSERT(NoneIsPassedOver, !passed_over && ecc == '0)
   `VELO_ASSERT(ShownInTime, wait_q <= 4'(MaxLoad))
 
@@ -144,6 +165,9 @@ module velo_rma_asks_props
     if (rst_ni) begin
       cover (job_valid && out_q == 4'd2 && header.kind == PacketKindFetchCompareAddRequest);
       cover (keep_i && !room);
+      // All that is shown and waits, and one node's next is refused.
+      cover (held == 3'd3);
+      cover (keep_i && room && waits_q[!node_q[0]] && out_q == 4'd1);
       cover (done_i && keep_i && room);
       // A packet that was let go between two that were not.
       cover (out_q == 4'd1 && job_valid && number_q == 4'd1 && saved_q == 64'h5a);

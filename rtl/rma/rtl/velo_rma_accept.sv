@@ -4,7 +4,8 @@
 // or responses (1).
 //
 // Requests that ask for something are not for the completer: velo_rma_asks has their beats, and keeps them at
-// the pulse `keep_o`, if it has room (`room_i`). They are taken whatever the responder does, so they hold up nobody.
+// the pulse `keep_o`, if it has room (`room_i`). They are taken whatever the responder does, so they hold up nobody
+// once that queue is ready after a reset (`asks_ready_i`).
 // Of answers only those are written that are known (`known_i`, a cycle after `header_o` and `command_o`, and
 // velo_rma_pending says which those are); `busy_o`: one is with the completer, `ended_o` pulses with the last one
 // of its operation.
@@ -39,6 +40,7 @@ module velo_rma_accept
 
     output packet_t      header_o,
     output rma_command_t command_o,
+    input  logic         asks_ready_i,
     output logic         keep_o,
     input  logic         room_i,
     input  logic         known_i,
@@ -129,20 +131,21 @@ module velo_rma_accept
     assign done            = passed_over ? valid : complete_done;
     assign data_ready      = !passed_over && complete_ready;
     logic unused;
-    assign unused = room_i;
+    assign unused = room_i || asks_ready_i;
   end else begin : gen_requests
     // The header stands for a cycle before it is a job.
-    logic update, sized, ended;
+    logic asks, update, sized, ended;
+    assign asks   = valid && passed_over && asks_ready_i;
     assign update = header_o.kind == PacketKindFetchCompareAddRequest;
     assign sized  = data_bytes == (update ? 10'd16 : 10'd0) && (!update || command_o.len == 23'd8);
     always_ff @(posedge clk_i) passed_over <= Asking[header_o.kind];
     // An update's operands have been taken; velo_rma_take reports those that are too short or too long.
-    assign ended           = data_valid && data_last;
-    assign keep_o          = valid && passed_over && sized && (!update || (ended && !data_bad));
-    assign own_error_valid = valid && passed_over && (!sized || (keep_o && !room_i));
+    assign ended           = data_valid && data_ready && data_last;
+    assign keep_o          = asks && sized && (!update || (ended && !data_bad));
+    assign own_error_valid = asks && (!sized || (keep_o && !room_i));
     assign own_error_code  = sized ? ErrorStall : ErrorMalformed;
-    assign done            = passed_over ? valid && (!sized || !update || ended) : complete_done;
-    assign data_ready      = passed_over ? sized : complete_ready;
+    assign done            = passed_over ? asks && (!sized || !update || ended) : complete_done;
+    assign data_ready      = passed_over ? asks && sized : complete_ready;
     logic unused;
     assign unused = known_i;
   end

@@ -5,19 +5,21 @@
 //
 // `beat_*` are the beats of every packet of the class as velo_rma_take takes them. The queue writes them
 // to its next slot as they come, and keeps the slot at the pulse `keep_i`, which is given once for a packet, with
-// or behind its last beat that matters. `room_o`: the packet whose beats these are has a slot; it holds until
-// the next packet. One without a slot is not kept: the giver of `keep_i` reports that.
+// or behind its last beat that matters, while `ready_o`. `keep_node_i`, who sent it, stands from the cycle before.
+// `room_o`, with that pulse: it is kept. If not, the giver of `keep_i` reports that.
 // `job_valid_o` holds with header, command and operands (of a get they mean nothing) until the pulse `done_i`.
 // In order. A slot is three rows of 128 bits, of which a get uses two. A row is read at once, and the next one's first
 // row while a request is served: the responder has a get 4 cycles after it was kept, or 3 after the last one was
 // done, an update one later.
 //
-// There is a slot for each request that other nodes may have sent and not seen begun: velo_rma_pending sends
-// no more than AsksPerNode to a node before it has an answer's first packet, and that answer leaves this queue
-// first. So the queue is full only if a peer breaks that rule, or has given up requests that still wait here.
+// Each node has a share of PerNode requests that wait to be shown, counted here; what it sends beyond that is not kept.
+// So no node takes another's slots, whatever it sends, and with a slot for the packet that comes the queue is never
+// full. A node that keeps to the rule is never refused: velo_rma_pending sends no more than AsksPerNode before it has
+// an answer's first packet, and what is answered has been shown.
 //
 // With `Ecc` the memory is protected (velo_ram). A request of which a beat cannot be read is passed over, since
-// neither who asks nor for what is certain: a pulse on `void_o`.
+// neither who asks nor for what is certain: a pulse on `void_o`. It counts for its node until the queue is empty. Then,
+// and after the reset, the counts are cleared, in a cycle a node; `ready_o` is low meanwhile.
 //
 // Source: case-for-fpga, section 3 (units that do not stop each other).
 
@@ -29,7 +31,8 @@ module velo_rma_asks
   import velo_rma_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned Slots = 1280,
+    parameter int unsigned PerNode = AsksPerNode,
+    parameter int unsigned NodeBits = 8,  // of node numbers in use
     parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
@@ -39,6 +42,8 @@ module velo_rma_asks
     input  logic                 beat_sop_i,
     input  logic [DataWidth-1:0] beat_data_i,
     input  logic                 keep_i,
+    input  logic [          7:0] keep_node_i,
+    output logic                 ready_o,
     output logic                 room_o,
 
     output logic          job_valid_o,
@@ -58,7 +63,11 @@ module velo_rma_asks
   localparam int unsigned OperandBeats = $bits(rma_operands_t) / DataWidth;
   localparam int unsigned BankWidth = WidePath ? 64 : DataWidth;
   localparam int unsigned Banks = 128 / BankWidth;
+  localparam int unsigned Nodes = 2 ** NodeBits;
+  localparam int unsigned Slots = PerNode * Nodes + 1;
   localparam int unsigned Rows = 3 * Slots;
+  typedef logic [NodeBits-1:0] node_t;
+  typedef logic [$clog2(PerNode + 1)-1:0] share_t;
   typedef logic [$clog2(HeadBeats + OperandBeats)-1:0] beat_t;
   typedef logic [$clog2(Rows)-1:0] row_t;
   typedef logic [$clog2(Slots + 1)-1:0] count_t;
@@ -69,42 +78,74 @@ module velo_rma_asks
     return slot == row_t'(Rows - 3) ? '0 : slot + row_t'(3);
   endfunction
 
+  // ----- whose slots they are -------------------------------------------------------------------
+
+  // By node: its requests that wait to be shown.
+  (* ram_style = "distributed" *) share_t waits_mem[Nodes];
+  share_t waits, shown_waits;
+  node_t shown_node, clear_node_q;
+  logic keep, shown, shown_q, clearing_q, stale_q, empty;
+
+  assign waits       = waits_mem[node_t'(keep_node_i)];
+  assign shown_waits = waits_mem[shown_node];
+  assign keep        = keep_i && room_o;
+  assign ready_o     = !clearing_q;
+
+  always_ff @(posedge clk_i) begin
+    if (clearing_q) waits_mem[clear_node_q] <= '0;
+    else if (keep) waits_mem[node_t'(keep_node_i)] <= waits + 1'b1;
+    else if (shown_q) waits_mem[shown_node] <= shown_waits - 1'b1;
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      room_o       <= 1'b0;
+      shown_q      <= 1'b0;
+      stale_q      <= 1'b0;
+      clearing_q   <= 1'b1;
+      clear_node_q <= '0;
+    end else begin
+      room_o  <= waits != share_t'(PerNode);
+      // What is kept is counted first; it never is in two cycles in a row.
+      shown_q <= shown || (shown_q && keep);
+      stale_q <= void_o || (stale_q && !clearing_q);
+      if (clearing_q) begin
+        clear_node_q <= clear_node_q + 1'b1;
+        clearing_q   <= clear_node_q != '1;
+      end else if (stale_q && empty && !keep) begin
+        clearing_q <= 1'b1;
+      end
+    end
+  end
+
   // ----- in -------------------------------------------------------------------------------------
 
   row_t write_q, read_q, next_q;  // slots: to be written, shown, and the one after that
   count_t count_q;  // requests that were kept and are not over
   beat_t in_beat_q, in_beat;
-  logic room_q, free, past_q, past, keep, write, over;
+  logic past_q, past, write, over;
   logic [Banks-1:0] bank_write;
   row_t [Banks-1:0] bank_place;
   logic [127:0] row_in;
 
-  assign free    = count_q != count_t'(Slots);
-  assign room_o  = room_q;
-  assign keep    = keep_i && room_q;
+  assign empty   = count_q == '0;
   assign in_beat = beat_sop_i ? '0 : in_beat_q;
   assign past    = !beat_sop_i && past_q;
   // A slot that was kept is full: what is left of its packet goes nowhere.
-  assign write   = beat_valid_i && !past && (beat_sop_i ? free : room_q);
+  assign write   = beat_valid_i && !past;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       write_q <= '0;
-      room_q  <= 1'b0;
       count_q <= '0;
     end else begin
       if (keep) write_q <= after(write_q);
       if (keep && !over) count_q <= count_q + 1'b1;
       else if (over && !keep) count_q <= count_q - 1'b1;
-      if (beat_valid_i && beat_sop_i) room_q <= free;
-      else if (keep) room_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (beat_valid_i) begin
-      in_beat_q <= in_beat + 1'b1;
-      past_q    <= past || in_beat == LastBeat;
-    end
+    if (beat_valid_i) in_beat_q <= in_beat + 1'b1;
+    if (beat_valid_i || keep_i) past_q <= keep_i || past || in_beat == LastBeat;
   end
 
   // Each bank's next row.
@@ -151,11 +192,12 @@ module velo_rma_asks
   logic [HeadBits-1:0] head_q;
   ecc_t [Banks-1:0] bank_ecc;
 
-  assign load = state_q == StLoad;
-  assign last = got_q == (update_q ? 2'd2 : 2'd1);
-  assign over = state_q == StVoid || (state_q == StJob && done_i);
+  assign load  = state_q == StLoad;
+  assign last  = got_q == (update_q ? 2'd2 : 2'd1);
+  assign over  = state_q == StVoid || (state_q == StJob && done_i);
+  assign shown = load && last && !ecc_o.broken;
   // While one is shown, the next one's first row is read.
-  assign ask  = load ? ask_q : state_q == StIdle ? read_q : next_q;
+  assign ask   = load ? ask_q : state_q == StIdle ? read_q : next_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -168,7 +210,7 @@ module velo_rma_asks
         next_q <= after(next_q);
       end
       unique case (state_q)
-        StIdle:  if (count_q != '0) state_q <= StLoad;
+        StIdle:  if (!empty) state_q <= StLoad;
         StLoad: begin
           if (ecc_o.broken) state_q <= StVoid;
           else if (last) state_q <= StJob;
@@ -188,6 +230,7 @@ module velo_rma_asks
   end
 
   assign {command_o, header_o} = head_q;
+  assign shown_node            = node_t'(header_o.src_node);
   assign job_valid_o           = state_q == StJob;
   assign void_o                = state_q == StVoid;
 
@@ -214,14 +257,19 @@ module velo_rma_asks
   end
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
-  `VELO_ASSERT_INIT(NextIsAnother, Slots >= 2)
+  `VELO_ASSERT_INIT(ShareCounts, PerNode >= 1 && NodeBits <= 8)
   `VELO_ASSERT(NextIsNext, next_q == after(read_q))
-  `VELO_ASSERT(NoMoreThanSlots, count_q <= count_t'(Slots))
-  `VELO_ASSERT(NothingOverWhatWaits, !write || count_q != count_t'(Slots))
+  // What is shown needs its slot no more.
+  `VELO_ASSERT(
+      NothingOverWhatWaits,
+      !write || count_q < count_t'(Slots) || (count_q == count_t'(Slots) && state_q == StJob))
+  `VELO_ASSERT(WithinItsShare, !keep || waits != share_t'(PerNode))
+  `VELO_ASSERT(ShownWasCounted, !shown_q || shown_waits != '0)
   for (genvar b = 0; b < Banks; b++) begin : gen_place
     `VELO_ASSERT(InItsSlot, !bank_write[b] || row_t'(bank_place[b] - write_q) <= row_t'(2))
   end
-  `VELO_ASSERT(NoneIsOverThatWasNotKept, !over || count_q != '0)
+  `VELO_ASSERT(NoneIsOverThatWasNotKept, !over || !empty)
   `VELO_ASSUME(DoneWithAJob, !done_i || job_valid_o)
+  `VELO_ASSUME(KeptWhenReady, !keep_i || ready_o)
 
 endmodule

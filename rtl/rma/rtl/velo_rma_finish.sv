@@ -83,6 +83,7 @@ module velo_rma_finish
       .header_o          (answer_header_o),
       .command_o         (answer_command_o),
       .keep_o            (no_keep),
+      .asks_ready_i      (1'b1),
       .room_i            (1'b0),
       .known_i           (answer_known_i),
       .busy_o            (answer_busy_o),

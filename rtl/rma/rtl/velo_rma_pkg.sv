@@ -19,7 +19,6 @@ package velo_rma_pkg;
   // Gets and updates that a node may have sent to another and not seen begun; the target has a slot for each, of all
   // nodes (velo_rma_pending, velo_rma_asks).
   parameter int unsigned AsksPerNode = 5;
-  parameter int unsigned NodeNumbers = 256;
 
   // Posted writes that have begun or ended, modulo 2^8; fewer than half of that are ever under way.
   typedef logic [7:0] write_count_t;

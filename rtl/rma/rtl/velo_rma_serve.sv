@@ -27,6 +27,8 @@ module velo_rma_serve
     input  logic                 beat_sop_i,
     input  logic [DataWidth-1:0] beat_data_i,
     input  logic                 keep_i,
+    input  logic [          7:0] keep_node_i,
+    output logic                 ready_o,
     output logic                 room_o,
 
     output logic         atu_valid_o,
@@ -93,7 +95,6 @@ module velo_rma_serve
 
   velo_rma_asks #(
       .DataWidth(DataWidth),
-      .Slots    (AsksPerNode * NodeNumbers),
       .Ecc      (Ecc)
   ) u_asks (
       .clk_i,
@@ -102,6 +103,8 @@ module velo_rma_serve
       .beat_sop_i,
       .beat_data_i,
       .keep_i,
+      .keep_node_i,
+      .ready_o,
       .room_o,
       .job_valid_o(job_valid),
       .header_o   (header),

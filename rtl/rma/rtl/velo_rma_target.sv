@@ -77,8 +77,8 @@ module velo_rma_target
   localparam int unsigned Serve = 0;
   localparam int unsigned Accept = 1;
 
-  logic keep, room, unused_busy, unused_ended;
-  packet_t unused_header;
+  logic asks_ready, keep, room, unused_busy, unused_ended;
+  packet_t header;
   rma_command_t unused_command;
   logic reply_valid, reply_ready;
   packet_t reply_header;
@@ -97,8 +97,9 @@ module velo_rma_target
       .net_sop_i         (in_sop_i),
       .net_eop_i         (in_eop_i),
       .net_data_i        (in_data_i),
-      .header_o          (unused_header),
+      .header_o          (header),
       .command_o         (unused_command),
+      .asks_ready_i      (asks_ready),
       .keep_o            (keep),
       .room_i            (room),
       .known_i           (1'b1),
@@ -146,6 +147,8 @@ module velo_rma_target
       .beat_sop_i           (in_sop_i),
       .beat_data_i          (in_data_i),
       .keep_i               (keep),
+      .keep_node_i          (header.src_node),
+      .ready_o              (asks_ready),
       .room_o               (room),
       .atu_valid_o          (atu_valid_o[Serve]),
       .atu_ready_i          (atu_ready_i[Serve]),
@@ -202,6 +205,6 @@ module velo_rma_target
   );
 
   logic unused;
-  assign unused = ^{unused_busy, unused_ended, unused_header, unused_command};
+  assign unused = ^{unused_busy, unused_ended, header, unused_command};
 
 endmodule
