@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The promises of the address translation, for one page of one's choice, two clients, a table of eight
+// The promises of the address translation, for one page of one's choice, two clients, a table of one to eight
 // entries and a cache of two lines, whatever the clients ask and whenever the host answers.
 //
 //   * An access is granted only inside a page that is in the table, with the right, to its owner's
@@ -22,7 +22,7 @@ module velo_atu_props
     input logic                     clk_i,
     input logic                     rst_ni,
     input logic                     enable_i,
-    input logic                     small_i,  // the table has four entries
+    input logic               [1:0] table_bits_i,
     input logic                     invalidate_valid_i,
     input logic               [2:0] invalidate_page_i,
     input logic               [1:0] request_valid_i,
@@ -51,7 +51,7 @@ module velo_atu_props
       .PageBits  (3)
   ) u_dut (
       .table_base_i      ('0),
-      .table_bits_i      (small_i ? 5'd2 : 5'd3),
+      .table_bits_i      ({3'b0, table_bits_i}),
       .invalidating_o    (invalidating),
       .request_ready_o   (request_ready),
       .answer_valid_o    (answer_valid),
@@ -156,19 +156,26 @@ module velo_atu_props
   `VELO_ASSERT(NobodyGetsIt, !ended_q || !chosen || granted == '0)
 
   // The setting with which the request was taken, and whether the table was off since the page left it.
-  logic on_q, small_q, off_q, late_q;
+  logic on_q, off_q, late_q;
+  logic [2:0] mask_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) off_q <= 1'b0;
     else if (!in_table_q && !enable_i) off_q <= 1'b1;
     if (|(request_valid_i & request_ready)) begin
-      on_q    <= enable_i;
-      small_q <= small_i;
-      late_q  <= off_q;
+      on_q   <= enable_i;
+      mask_q <= 3'((4'd1 << table_bits_i) - 4'd1);
+      late_q <= off_q;
     end
   end
   `VELO_ASSERT(OnlyWhileOn, granted == '0 || on_q)
-  `VELO_ASSERT(OnlyAsLarge, granted == '0 || !small_q || !request_q.address[14])
+  `VELO_ASSERT(OnlyAsLarge, granted == '0 || (request_q.address[14:12] & ~mask_q) == '0)
   `VELO_ASSERT(ForgottenWhileOff, granted == '0 || !chosen || !late_q)
+
+  // After a reset the cache holds nothing, whatever its memory held. Only a look-up while the table is as the reset left
+  // it, off and of one page, shows that: with any other setting the cache is emptied anew before anything is granted.
+  logic filled_q;
+  always_ff @(posedge clk_i) filled_q <= rst_ni && (filled_q || response_valid_i);
+  `VELO_ASSERT(EmptyAfterReset, !(u_dut.u_cache.use_i && u_dut.u_cache.hit_o) || filled_q)
 
   // The host is asked until it takes the request.
   logic asks_q;
