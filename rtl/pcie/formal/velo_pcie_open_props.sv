@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A reset of the function leaves nothing of a packet behind: for every stream of packets, and whenever the function is
-// closed and opened again, velo_pcie_receive acts upon a packet only if it has been open from the packet's second beat
+// closed and opened again, velo_pcie_receive acts upon a packet only if it has been open from the packet's first beat
 // on. A register write that waits ends with the node's reset.
 
 `define VELO_ASSUME_HERE
@@ -73,12 +73,9 @@ module velo_pcie_open_props
     if (!rst_ni || packet_end) in_q <= 2'd0;
     else if (take && in_q == 2'd0) in_q <= rx_i.last ? 2'd0 : 2'd1;
     else if (take && in_q == 2'd1) in_q <= 2'd2;
-    if (take && in_q == 2'd1) begin
-      ended_q <= rx_i.last;
-      open_q  <= open_i;
-    end else if (!open_i) begin
-      open_q <= 1'b0;
-    end
+    if (take && in_q == 2'd1) ended_q <= rx_i.last;
+    if (take && in_q == 2'd0) open_q <= open_i;
+    else if (!open_i) open_q <= 1'b0;
     // Whether the register write that waits, if one does, was served.
     if (packet_end) control_q <= open_q;
   end
@@ -94,10 +91,11 @@ module velo_pcie_open_props
   // For the induction.
   `VELO_ASSERT(TieState, control_valid ? in_q == 2'd0 : u_dut.state_q == in_q)
   `VELO_ASSERT(TieEnded, in_q != 2'd2 || u_dut.ended_q == ended_q)
-  `VELO_ASSERT(TieServed, in_q != 2'd2 || u_dut.served_q == open_q)
+  `VELO_ASSERT(TieServed, in_q == 2'd0 || u_dut.served_q == open_q)
 
   // The proof is not empty.
   `VELO_COVER(Closed, in_q == 2'd2 && !open_q && open_i && packet_end)
+  `VELO_COVER(ClosedWithinItsHeader, in_q == 2'd1 && !open_q && open_i && take)
   `VELO_COVER(Served, commit && open_q)
   `VELO_COVER(RegisterEnds, restart_q && waited_q)
 

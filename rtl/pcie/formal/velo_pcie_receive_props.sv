@@ -261,7 +261,7 @@ module velo_pcie_receive_props
   // ----- how the two readings hang together, for the induction ------------------------------------
 
   `VELO_ASSERT(TieState, u_dut.state_q == (control_due_q ? 2'd3 : in_q))
-  `VELO_ASSERT(TieFirst, in_q == 2'd0 || u_dut.head_q == first_q)
+  `VELO_ASSERT(TieFirst, in_q == 2'd0 || (u_dut.head_q == first_q && u_dut.served_q))
   `VELO_ASSERT(TieControl, !control_due_q || in_q == 2'd0)
   `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q && u_dut.bar_q == its_bar_q &&
                u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))

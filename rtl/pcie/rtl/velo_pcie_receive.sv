@@ -97,7 +97,7 @@ module velo_pcie_receive
   logic             [63:0] second_q;  // beat
   bar_t                    bar_q;
   logic                    ended_q;  // no more beats
-  logic                    served_q;  // it began while requests are served
+  logic                    served_q;  // requests have been served since its first beat
   logic             [31:0] first_q;  // data behind a header of three dwords
   logic [10:0] got_q, got, data_dwords, promised_dwords;
   logic [9:0] index_q;
@@ -207,13 +207,12 @@ module velo_pcie_receive
       second_q <= rx_i.data;
       bar_q    <= rx_bar_i;
       ended_q  <= rx_i.last;
-      served_q <= open_i;
       first_q  <= rx_i.data[63:32];
       got_q    <= long_header ? 11'd0 : 11'(rx_i.keep[1]);
       index_q  <= '0;
-    end else if (!open_i) begin
-      served_q <= 1'b0;
     end
+    if (state_q == StFirst) served_q <= open_i;
+    else if (!open_i) served_q <= 1'b0;
     if (rx_i.valid && rx_ready_o) carry_q <= rx_i.data[63:32];
     if (body_take) begin
       got_q <= got;
