@@ -32,7 +32,9 @@ BEHIND = 64  # cycles, at most, for what comes behind any number of gets
 LONG = 16 * PAGE
 
 
-@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
+@pytest.mark.parametrize(
+    "width", [32, *(pytest.param(width, marks=pytest.mark.nightly) for width in (64, 128))]
+)
 def test_rma_asks(simulate, width):
     simulate("velo_rma", {"DataWidth": width, "CtxBits": 4, "LineBits": 3})
 
@@ -109,6 +111,7 @@ async def a_node_that_floods_takes_no_slot_of_another(dut):
     """It sends more than all slots hold, the others as many as they may: those are all served."""
     flood = 9
     setup = await ready(dut)
+    setup.read_delay = 2
     answers = collect(setup)
     get = packet(2, 0, THEM, command(GET, 8, THEIRS, OURS))
 
