@@ -58,7 +58,7 @@ SETS = {
     "pages": ("docs/*", "*.md", "LICENSES/*", "REUSE.toml", "CITATION.cff"),
     # What a step does is part of its key in any case.
     "front-door": ("Makefile", ".ci/*"),
-    "proofs": ("rtl/*/formal/*", "rtl/*/mutants.toml"),
+    "proofs": ("rtl/*/formal/*", "rtl/*/mutants.toml", "rtl/*/equivalent.toml"),
     "rtl-tests": ("rtl/*/test/*", "rtl/bench/*", "rtl/conftest.py"),
     "hardware": ("rtl/*",),
     "simulator": ("sim/*", "tests/sim/*", "tests/vm/*"),

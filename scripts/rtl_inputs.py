@@ -110,7 +110,7 @@ def below(name: str, without: Iterable[str] = ()) -> list[str]:
         if file.is_file()
         and not set(file.relative_to(path).parts[:-1]) & {*without, *IGNORED}
         and (file.suffix != ".md")
-        and file.name != "mutants.toml"
+        and file.name not in ("mutants.toml", "equivalent.toml")
     ]
 
 

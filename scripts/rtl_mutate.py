@@ -60,6 +60,10 @@ GROUP = "breaks of the hardware"
 GENERATED = ("velo_pkg.sv", "dimmnet_pkg.sv", "pcie_pkg.sv", "velo_regs.sv", "velo_regs_pkg.sv")
 GENERATED += ("include", "dimmnet_dram.v", "dimmnet_ddr_pkg.sv")
 
+# Why a killer failed, if no property or test did.
+NOT_ELABORATED = "no elaboration"
+NOTHING_SAID = "nothing that a check says"
+
 KILLERS = ("proof", "test", "run")
 NEEDED = {"name", "why", "file", "before", "after", "by"}
 FIELDS = {*NEEDED, "quick", "only", *KILLERS}
@@ -100,7 +104,9 @@ class Mutant(NamedTuple):
             return ["sby", "-f", "--prefix", "build/proof", proof, task]
         if self.kind == "test":
             only = ["env", f"COCOTB_TEST_FILTER=\\b{self.only}\\b"] if self.only else []
-            return [*only, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", self.killer]
+            pytest = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", self.killer]
+            # A whole file without what is left to the night.
+            return [*only, *pytest, *([] if "::" in self.killer else ["-m", "not nightly"])]
         return shlex.split(self.killer)
 
     def files(self) -> list[str]:
@@ -256,15 +262,16 @@ class Runner:
     def stop(self) -> None:
         self.stopped.set()
 
-    def run(self, mutant: Mutant, with_break: bool) -> Outcome:
-        """The killer's verdict on the tree as it is, or with the break in it."""
+    def run(self, mutant: Mutant, source: bytes | None) -> Outcome:
+        """The killer's verdict on the tree with another text of the mutant's file, or as it is."""
         with self._copy(mutant.files()) as tree:
-            if with_break:
-                (tree / mutant.file).write_text(broken(mutant), encoding="utf-8")
+            if source is not None:
+                (tree / mutant.file).write_bytes(source)
             log = tree / "log"
             code = self._execute(mutant.command(), tree, log)
             text = log.read_text(encoding="utf-8", errors="replace")
-            kept = OUT / "log" / (mutant.title.replace("/", "-") + ("" if with_break else "-whole"))
+            whole = "-whole" if source is None else ""
+            kept = OUT / "log" / (mutant.title.replace("/", "-") + whole)
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(text, encoding="utf-8")
             if code is None:
@@ -286,7 +293,7 @@ class Runner:
                 outcome = Outcome("passed", "")
             else:
                 begin = time.monotonic()
-                outcome = self.run(mutant, with_break=False)
+                outcome = self.run(mutant, None)
                 if outcome.word == "passed" and whole_key(mutant) == key:
                     kept.keep(key, mutant.killer, time.monotonic() - begin)
             future.set_result(outcome)
@@ -379,7 +386,7 @@ def judge(mutant: Mutant, code: int, text: str, tree: Path) -> Outcome:
         # TIMEOUT and UNKNOWN decide nothing, so nothing was caught.
         if words[0] != "FAIL":
             undecided = words[0] != "ERROR"
-            return Outcome("timeout", "") if undecided else Outcome("error", "no elaboration")
+            return Outcome("timeout", "") if undecided else Outcome("error", NOT_ELABORATED)
         patterns = [rf"failed assertion [^\n]*\b{re.escape(by)}\b" for by in mutant.by]
     elif code == 0:
         return Outcome("passed", "")
@@ -395,7 +402,8 @@ def judge(mutant: Mutant, code: int, text: str, tree: Path) -> Outcome:
         if re.search(pattern, text):
             return Outcome("failed", by)
     others = re.findall(r"failed assertion \S+|Assertion failed in \S+|\*\* \S+ +FAIL\b", text)
-    return Outcome("error", ", ".join(dict.fromkeys(others)) or "nothing that a check says")
+    nothing = NOT_ELABORATED if mutant.kind != "proof" and "%Error" in text else NOTHING_SAID
+    return Outcome("error", ", ".join(dict.fromkeys(others)) or nothing)
 
 
 def whole_key(mutant: Mutant) -> str:
@@ -434,7 +442,7 @@ def try_mutant(runner: Runner, mutant: Mutant) -> Verdict:
     if whole.word != "passed":
         return verdict("error", f"the killer does not pass without the break: {whole.word}")
     begin = time.monotonic()
-    outcome = runner.run(mutant, with_break=True)
+    outcome = runner.run(mutant, broken(mutant).encode())
     if outcome.word == "failed":
         if break_key(mutant) == key:  # Else somebody changed a file meanwhile.
             kept.keep(key, mutant.title, time.monotonic() - begin, by=outcome.by)
