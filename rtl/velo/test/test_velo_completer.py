@@ -341,3 +341,49 @@ async def a_ring_that_is_set_inside_a_message_is_set_behind_it(dut):
             assert messages == [[1, 2, 3], [4]], wait
         rings.add(old in setup.memory)
     assert rings == {False, True} and not setup.errors
+
+
+@cocotb.test()
+async def a_setting_waits_for_the_message_that_is_coming_in_and_no_longer(dut):
+    """All other accesses to registers wait behind it: it waits for a late network or host alone."""
+    setup = Setup(dut, 0.5, 0.5, seed=23)
+    rng = setup.rng
+    await setup.start()
+    await setup.configure(0, 0x100000, 2)
+
+    async def sender():
+        while True:
+            size = rng.randrange(57)
+            words = payload(rng, rng.choice((size, size, 0, 400)))
+            await setup.send(header(rng.choice((0, 0, 9)), size), words, poison=rng.getrandbits(1))
+
+    cocotb.start_soon(sender())
+    within, longest = False, 0
+    for number in range(200):
+        asks_at, waited, own = rng.randrange(40), 0, 0
+        ready = False
+        while not ready:
+            asked = asks_at == 0
+            asks_at -= not asked
+            dut.cfg_ctx_i.value, dut.cfg_enabled_i.value = 3, 1
+            dut.cfg_base_i.value, dut.cfg_last_slot_i.value = 0x200000 >> 6, 15
+            dut.cfg_valid_i.value = int(asked)
+            await ReadOnly()
+            ready = asked and bool(int(dut.cfg_ready_o.value))
+            offered, taken = int(dut.net_valid_i.value), int(dut.net_ready_o.value)
+            written, host = int(dut.dma_valid_o.value), int(dut.dma_ready_i.value)
+            late = (within and not offered) or (written and not host)
+            moves = (within and offered and taken) or (written and host)
+            waited += asked and not ready
+            own += asked and not ready and not late and not moves
+            assert own <= 4, number
+            if offered and taken:
+                within = not int(dut.net_eop_i.value)
+            await FallingEdge(dut.clk_i)
+        dut.cfg_valid_i.value = 0
+        longest = max(longest, waited)
+        if number % 2:  # Else its ring is full.
+            while setup.poll(0):
+                pass
+            await setup.free(0)
+    assert longest > 20  # Some came into a message.
