@@ -7,6 +7,7 @@
 //   * It starts where the one before ended, has at least one byte unless the operation has none, and
 //     does not go beyond the operation: however long that is, it is covered once and cutting ends.
 //   * The last fragment, and no other, ends the operation.
+//   * It is there four cycles after the start, no sooner, and stays until the next one.
 
 `include "velo_assert.svh"
 
@@ -85,6 +86,12 @@ module velo_rma_fragment_props (
   `VELO_ASSERT(GoesOn, !shown || len_bytes != '0 || operation_bytes_q == '0)
   `VELO_ASSERT(NotBeyond, !shown || end_offset <= {1'b0, operation_bytes_q})
   `VELO_ASSERT(LastEndsIt, !shown || last == (end_offset == {1'b0, operation_bytes_q}))
+  logic [2:0] since_q;  // cycles since the start; stops at 4
+  always_ff @(posedge clk_i) begin
+    if (start_q) since_q <= 3'd1;
+    else if (since_q != 3'd4) since_q <= since_q + 3'd1;
+  end
+  `VELO_ASSERT(ValidInTimeAndThenOn, !open_q || start_q || valid == (since_q == 3'd4))
   // For the induction: what is left is there.
   `VELO_ASSERT(OffsetInside, !open_q || offset_q < operation_bytes_q ||
                (offset_q == '0 && operation_bytes_q == '0))
