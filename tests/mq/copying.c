@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every copy and every way of a message moves each byte, and no other. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,6 +65,35 @@ TEST(the_environment_chooses_the_copy)
     CHECK_EQ(chosen.long_bytes, 100);
     use("string", "");
     CHECK_STATUS(copy_configure(&chosen), has_string_moves() ? VELO_OK : VELO_ERR_ARG);
+}
+
+/* The processor's family as the kernel tells it; 0: it tells none. */
+static int processor_family(void)
+{
+    char line[256];
+    int family = 0;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && family == 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, "cpu family", 10) == 0)
+            family = atoi(strchr(line, ':') + 1);
+    if (file)
+        (void)fclose(file);
+    return family;
+}
+
+TEST(a_receiver_owns_the_lines_of_long_messages_where_that_is_measured_to_be_faster)
+{
+    int family = processor_family();
+
+    if (!has_string_moves() || family == 0)
+        test_skip("no string moves, or no /proc/cpuinfo");
+    use("string", "");
+    CHECK_OK(copy_configure(NULL));
+    CHECK_EQ(copy_wants_owned(MIB), family >= 0x17 && family <= 0x19);
+    CHECK(copy_wants_owned(LINE)); /* It is copied by lines. */
+    use("libc", "");
+    CHECK_OK(copy_configure(NULL));
+    CHECK(copy_wants_owned(MIB));
 }
 
 TEST(a_copy_that_makes_no_sense_is_refused_by_name)
