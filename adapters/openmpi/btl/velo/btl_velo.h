@@ -21,6 +21,7 @@
 #include "opal/mca/btl/btl.h"
 #include "opal/util/proc.h"
 
+#include <velo/mq.h>
 #include <velo/rma.h>
 #include <velo/velo.h>
 

@@ -20,6 +20,9 @@
 #define CLOCK_POLLS 1024
 /* The lines of a message of up to this length are asked for at once. There is no gain above it. */
 #define FETCH_BYTES 4096u
+/* The ring of a rank of many; that of one of few is twice as long, so that both sides can copy at
+ * the same time. */
+#define RING_BYTES_LEAST ((size_t)128 << 10)
 /* Polls to one look at RMA while no memory is registered. */
 #define IDLE_POLLS 256
 /* The two copies of a fragment overlap with those of the next one, and stay in cache: that is two
@@ -50,7 +53,7 @@ struct btl_velo_component mca_btl_velo_component = {
             .btl_init = component_init,
             .btl_progress = component_progress,
         },
-    .params = {.data_bytes = 128 * 1024, .sleep = -1, .sleep_polls = 10000, .sleep_us = 100},
+    .params = {.sleep = -1, .sleep_polls = 10000, .sleep_us = 100},
     .serve_polls = 8,
     .get_bytes = BTL_VELO_GET_BYTES,
 };
@@ -164,15 +167,24 @@ static void bound_sizes(mca_btl_base_module_t *btl, size_t data_bytes)
         btl->btl_rndv_eager_limit = btl->btl_max_send_size;
 }
 
+/* Returns the length of the shortest ring that a peer may have. */
+static size_t choose_ring(struct velo_ompi_params *params)
+{
+    if (params->data_bytes > 0)
+        return params->data_bytes;
+    /* In virtual time a ring is no memory that two cores share. */
+    size_t len_bytes = params->simulated ? 0 : velo_mq_ring_bytes(velo_ompi_ranks());
+    params->data_bytes = (unsigned)(len_bytes > RING_BYTES_LEAST ? len_bytes : RING_BYTES_LEAST);
+    return RING_BYTES_LEAST; /* Jobs that meet may have different numbers of ranks. */
+}
+
 static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads)
 {
     (void)progress_threads;
     (void)mpi_threads;
     struct btl_velo_component *own = &mca_btl_velo_component;
     *count = 0;
-    if (own->params.data_bytes == 0)
-        own->params.data_bytes = 128 * 1024;
-    bound_sizes(&btl_velo.super, own->params.data_bytes);
+    bound_sizes(&btl_velo.super, choose_ring(&own->params));
     mca_btl_base_module_t **modules = malloc(sizeof(mca_btl_base_module_t *));
     if (modules == NULL)
         return NULL;
