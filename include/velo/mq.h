@@ -108,9 +108,9 @@ struct velo_mq_attr {
      * not fit is pushed back, unless a receive or a probe waits for a message that it may have
      * sent. Default: 64 MiB. $VELO_MQ_UNEXPECTED_BYTES. */
     size_t unexpected_bytes;
-    /** Limit for these messages while a receive or a probe waits; past it, the receive or probe
-     *  fails with VELO_ERR_NO_MEMORY. Default: 16 times the bound.
-     *  $VELO_MQ_UNEXPECTED_LIMIT_BYTES. */
+    /** Limit for these messages while a receive or a probe waits; past it, or once the system has
+     * no more memory, the receive or probe fails with VELO_ERR_NO_MEMORY. Default: 16 times the
+     * bound. $VELO_MQ_UNEXPECTED_LIMIT_BYTES. */
     size_t unexpected_limit_bytes;
     /** enum velo_mq_path. $VELO_MQ_PATH (auto, copy, get). */
     int path;
@@ -487,7 +487,8 @@ VELO_API int velo_mq_cookie(const struct velo_mq_request *request, uint64_t *coo
  * @retval VELO_OK       There is.
  * @retval VELO_AGAIN    There is none.
  * @retval VELO_ERR_ARG  mq is NULL.
- * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
+ * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues, or than the
+ *                             system has memory for.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_try_mprobe
@@ -507,7 +508,8 @@ VELO_API int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t ma
  * @retval VELO_OK       There was one.
  * @retval VELO_AGAIN    There is none.
  * @retval VELO_ERR_ARG  mq or message is NULL.
- * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
+ * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues, or than the
+ *                             system has memory for.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_try_probe, velo_mq_mrecv
@@ -530,7 +532,8 @@ VELO_API int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t m
  * @retval VELO_OK       There is one.
  * @retval VELO_AGAIN    There is none.
  * @retval VELO_ERR_ARG  mq or found is NULL, or there is no such space.
- * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
+ * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues, or than the
+ *                             system has memory for.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_mrecv

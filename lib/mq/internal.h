@@ -127,7 +127,6 @@ struct velo_mq_peer {
     int gone;                /* The reason why nothing can be sent any more. */
     bool is_active;          /* Among mq->active. */
     bool is_deferred;        /* Among mq->deferred. */
-    bool is_over;            /* Its next message does not fit into the limit. */
     bool is_known;           /* velo_mq_connect() made it known. */
     bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
@@ -197,13 +196,20 @@ struct wanted {
     uint8_t space;
 };
 
+/** A message that stays in its ring although others behind it are waited for. */
+struct over {
+    velo_id_t source;
+    uint32_t len_bytes;
+    bool is_limit; /* It exceeds the limit. Else there is no memory. */
+};
+
 /** Work of progress beside receiving. */
 enum work {
     WORK_PEERS = 1,  /* mq->active is not empty. */
     WORK_RESUME = 2, /* Deferred messages may be receivable now. */
     WORK_GETS = 4,   /* mq->gets is not empty. */
     WORK_REAP = 8,   /* A peer is gone: end the receives that are posted for it. */
-    WORK_OVER = 16,  /* A message that a receive may wait for exceeds the limit: end the receive. */
+    WORK_OVER = 16,  /* mq->over is in the way of a receive: end the receive. */
 };
 
 /** A receive must look at this before it is posted. */
@@ -231,6 +237,8 @@ struct velo_mq {
     struct ids ids;
     struct list active;   /* Peers. */
     struct list deferred; /* Peers. */
+    bool defers_unknown;  /* Also a message of a peer that there is no memory to note. */
+    struct over over;     /* The last such message. */
     struct list gets;     /* Receives. */
     uint32_t active_count;
     uint32_t stalls; /* Fruitless rounds in a row. */
@@ -347,9 +355,10 @@ void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
 void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message);
 /** May a deferred peer have sent a message for such a receive? */
 bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source);
-/** For each peer whose messages exceed the limit, end one receive that waits for it. Returns the
- *  number of events. */
+/** End one receive that waits for what mq->over is in the way of. Returns the number of events. */
 int mq_recv_give_up(struct velo_mq *mq);
+/** VELO_ERR_NO_MEMORY, with the words for mq->over. */
+int mq_recv_fail_over(const struct velo_mq *mq);
 /** Have velo look at deferred connections again. */
 void mq_recv_resume(struct velo_mq *mq);
 

@@ -29,11 +29,14 @@ static int look_for(struct velo_mq *mq, uint8_t space, velo_id_t source, uint64_
         struct wanted wanted = {match, ignore, source, space};
         fetch_deferred(mq, &wanted);
         *message = mq_recv_find_kept(mq, space, source, match, ignore);
-        if (!*message && (mq->work & WORK_OVER))
-            return velo_fail(VELO_ERR_NO_MEMORY,
-                             "more than the limit of %llu bytes was sent ahead of what is probed "
-                             "for; receive it, or raise VELO_MQ_UNEXPECTED_LIMIT_BYTES",
-                             (unsigned long long)mq->pool.limit_bytes);
+        bool is_over = mq->work & WORK_OVER;
+        if (is_over) { /* The probe tells that. A receive that waits, too, is told at the next look.
+                        */
+            mq->work &= ~(uint32_t)WORK_OVER;
+            mq->work |= WORK_RESUME;
+        }
+        if (!*message && is_over)
+            return mq_recv_fail_over(mq);
     }
     return *message ? VELO_OK : VELO_AGAIN;
 }

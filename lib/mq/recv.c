@@ -46,6 +46,8 @@ void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message)
     message->peer->kept--;
     mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
     show_memory(mq);
+    if (unlikely(mq->defers_unknown))
+        mq->work |= WORK_RESUME;
     for (struct link *link = mq->deferred.first; unlikely(link); link = link->next) {
         struct velo_mq_peer *peer = member_of(link, struct velo_mq_peer, deferred);
         if (mq_pool_fits(&mq->pool, peer->deferred_len_bytes, peer->unexpected_bytes)) {
@@ -61,8 +63,9 @@ static void defer_message(struct velo_mq *mq, struct velo_mq_peer *peer,
 {
     mq->counters.deferred++;
     (void)velo_defer(mq->port);
+    mq->before_post |= BEFORE_DEFERRED;
     if (unlikely(!peer)) {
-        mq->work |= WORK_RESUME; /* There was no memory to note that; try again. */
+        mq->defers_unknown = true;
         return;
     }
     peer->deferred_len_bytes = arrival->len_bytes;
@@ -70,7 +73,6 @@ static void defer_message(struct velo_mq *mq, struct velo_mq_peer *peer,
         peer->is_deferred = true;
         list_append(&mq->deferred, &peer->deferred);
     }
-    mq->before_post |= BEFORE_DEFERRED;
 }
 
 /* The earliest receive that waits for any message of this source; NULL: none does. */
@@ -91,17 +93,26 @@ static bool is_in_the_way(const struct velo_mq *mq, velo_id_t source)
     return (probed && source_fits(probed->source, source)) || first_for(mq, source);
 }
 
-static bool may_keep(struct velo_mq *mq, struct velo_mq_peer *peer, uint32_t len_bytes)
+/* Memory for a message. NULL: it stays in its ring. `peer` is NULL where there is none to note it.
+ */
+static struct velo_mq_message *room_for(struct velo_mq *mq, struct velo_mq_peer *peer,
+                                        const struct arrival *arrival)
 {
-    if (likely(mq_pool_fits(&mq->pool, len_bytes, peer->unexpected_bytes)))
-        return true;
-    if (!is_in_the_way(mq, peer->id))
-        return false;
-    if (mq_pool_fits_limit(&mq->pool, len_bytes))
-        return true;
-    peer->is_over = true;
-    mq->work |= WORK_OVER;
-    return false;
+    uint32_t len_bytes = arrival->len_bytes;
+    struct velo_mq_message *message = NULL;
+    bool fits = likely(peer) && mq_pool_fits(&mq->pool, len_bytes, peer->unexpected_bytes);
+    if (likely(fits))
+        message = mq_pool_get(&mq->pool, len_bytes, &peer->unexpected_bytes);
+    if (likely(message) || !is_in_the_way(mq, arrival->source))
+        return message;
+    bool is_limit = !mq_pool_fits_limit(&mq->pool, len_bytes);
+    if (peer && !fits && !is_limit)
+        message = mq_pool_get(&mq->pool, len_bytes, &peer->unexpected_bytes);
+    if (!message) {
+        mq->over = (struct over){arrival->source, len_bytes, is_limit};
+        mq->work |= WORK_OVER;
+    }
+    return message;
 }
 
 /* Tell a probe that looks for this message. */
@@ -117,9 +128,7 @@ static void tell_probe(struct velo_mq *mq, const struct arrival *arrival)
 static void keep_message(struct velo_mq *mq, const struct arrival *arrival)
 {
     struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source, arrival->generation);
-    struct velo_mq_message *message = NULL;
-    if (likely(peer) && may_keep(mq, peer, arrival->len_bytes))
-        message = mq_pool_get(&mq->pool, arrival->len_bytes, &peer->unexpected_bytes);
+    struct velo_mq_message *message = room_for(mq, peer, arrival);
     if (unlikely(!message)) {
         defer_message(mq, peer, arrival);
         return;
@@ -148,30 +157,39 @@ static void keep_message(struct velo_mq *mq, const struct arrival *arrival)
     tell_probe(mq, arrival);
 }
 
+int mq_recv_fail_over(const struct velo_mq *mq)
+{
+    const struct over *over = &mq->over;
+    uint32_t node = VELO_ID_NODE(over->source), vpid = VELO_ID_VPID(over->source);
+    if (over->is_limit)
+        return velo_fail(VELO_ERR_NO_MEMORY,
+                         "port %u.%u has sent more than the limit of %llu bytes ahead of what is "
+                         "waited for; receive in the order of sending, or raise "
+                         "VELO_MQ_UNEXPECTED_LIMIT_BYTES",
+                         node, vpid, (unsigned long long)mq->pool.limit_bytes);
+    return velo_fail(VELO_ERR_NO_MEMORY,
+                     "there is no memory to keep a message of %u bytes that port %u.%u has sent "
+                     "ahead of what is waited for",
+                     over->len_bytes, node, vpid);
+}
+
 int mq_recv_give_up(struct velo_mq *mq)
 {
-    int events = 0;
+    struct transfer *op = first_for(mq, mq->over.source);
     mq->work &= ~(uint32_t)WORK_OVER;
-    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next) {
-        struct transfer *op = peer->is_over ? first_for(mq, peer->id) : NULL;
-        peer->is_over = false;
-        if (!op)
-            continue;
-        posted_remove(&mq->spaces[op->space], op);
-        events++;
-        complete(request_of(op),
-                 velo_fail(VELO_ERR_NO_MEMORY,
-                           "port %u.%u has sent more than the limit of %llu bytes ahead of what is "
-                           "received; receive in the order of sending, or raise "
-                           "VELO_MQ_UNEXPECTED_LIMIT_BYTES",
-                           VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id),
-                           (unsigned long long)mq->pool.limit_bytes));
-    }
-    return events;
+    mq->work |=
+        WORK_RESUME; /* It may stand in the way of another receive, or another port's may. */
+    if (!op)
+        return 0;
+    posted_remove(&mq->spaces[op->space], op);
+    complete(request_of(op), mq_recv_fail_over(mq));
+    return 1;
 }
 
 bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source)
 {
+    if (unlikely(mq->defers_unknown))
+        return true;
     for (struct link *link = mq->deferred.first; link; link = link->next)
         if (source_fits(member_of(link, struct velo_mq_peer, deferred)->id, source))
             return true;
@@ -185,6 +203,7 @@ void mq_recv_resume(struct velo_mq *mq)
         list_remove(&mq->deferred, &peer->deferred);
         peer->is_deferred = false;
     }
+    mq->defers_unknown = false;
     mq->before_post &= ~(uint32_t)BEFORE_DEFERRED;
     mq->work &= ~(uint32_t)WORK_RESUME;
     (void)velo_resume(mq->port);
@@ -217,6 +236,9 @@ bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival
         return true;
     op->remote_id = arrival->sender_id;
     op->peer = mq_peer_get(mq, arrival->source, arrival->generation);
+    if (unlikely(!op->peer)) /* The message is here, but its sender waits for an answer. */
+        op->outcome =
+            velo_fail(VELO_ERR_NO_MEMORY, "no memory for a peer that waits for an answer");
     return !op->peer || mq_answer_fin(op);
 }
 

@@ -70,9 +70,6 @@ class Group:
     """The cluster's clock is that of the processes: it has a library of its own in them."""
     good: tuple[int, ...] = (0, 3)
     """All went well; a call failed and said so: see play.h."""
-    waits_for: tuple[str, ...] = ()
-    """Calls that are not made to fail for good: who lacks what they give waits until there is some,
-    and MPI has no time limits."""
     lines_max: int = 6
     """Both may tell of a failure: the call, what the library says, and a second line of it."""
 
@@ -125,7 +122,6 @@ GROUPS = {
         12,
         launcher="mpirun",
         good=NOT_WRONG,
-        waits_for=("malloc",),
         lines_max=60,
     ),
     "btl": Group(("windows",), 12, launcher="mpirun", good=NOT_WRONG, lines_max=60),
@@ -324,7 +320,7 @@ def main() -> int:
         for role, call, count in stage.count(scene)
         for at in positions(count)
         for goes_on in (False, True)
-        if not (goes_on and call in (*AT_TIMES, *group.waits_for))
+        if not (goes_on and call in AT_TIMES)
     ]
     if options.only:
         faults = [fault for fault in faults if options.only in str(fault)]

@@ -2,6 +2,7 @@
 /* Messages that nobody has asked for: bounded memory, pushed-back senders, nothing lost. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "support.h"
 
@@ -376,7 +377,7 @@ TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
                                 .unexpected_bytes = BOUND,
                                 .unexpected_limit_bytes = 4 * BOUND};
     struct node nodes[2];
-    struct velo_mq_request recv = {0}, other = {0};
+    struct velo_mq_request recv = {0}, later = {0}, other = {0};
     char buf[AHEAD_BYTES];
 
     nodes_open(nodes, 2, &attr, false);
@@ -385,9 +386,12 @@ TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
     CHECK_STATUS(probe_ahead(nodes), VELO_ERR_NO_MEMORY);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, 77, 2, 0, buf, sizeof(buf), &other));
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 3, 0, buf, sizeof(buf), &later));
     nodes_finish(nodes, 2, &recv);
     CHECK_STATUS(recv.status, VELO_ERR_NO_MEMORY);
     CHECK(strstr(velo_last_error(), "VELO_MQ_UNEXPECTED_LIMIT_BYTES") != NULL);
+    nodes_finish(nodes, 2, &later); /* It waits for the same. */
+    CHECK_STATUS(later.status, VELO_ERR_NO_MEMORY);
     CHECK_STATUS(other.status, VELO_AGAIN); /* It waits for somebody else. */
     CHECK(node_counters(&nodes[1]).unexpected_peak_bytes <= 4 * BOUND);
     CHECK_OK(velo_mq_cancel(nodes[1].mq, &other));
@@ -397,6 +401,94 @@ TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
     CHECK_OK(recv.status);
     nodes_close(nodes, 2);
     free(ahead);
+}
+
+/* ---- the system has no memory ---------------------------------------------------------------- */
+
+/* From here on malloc() fails. Where a peer is known, there is memory to note it. */
+static void take_all_memory(void)
+{
+    struct rlimit limit = {1 << 20, 1 << 20}; /* Less than is in use: no new mapping at all. */
+
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    for (size_t len_bytes = 1 << 20; len_bytes >= sizeof(void *); len_bytes /= 2)
+        while (malloc(len_bytes) != NULL)
+            ;
+}
+
+static void receive_without_memory(void *arg)
+{
+    struct node nodes[2];
+    struct velo_mq_request send[2] = {0}, recv = {0}, later = {0};
+    bool is_known = *(const bool *)arg;
+    int value = 7, got = 0;
+
+    nodes_open(nodes, 2, NULL, false);
+    struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+    if (is_known) {
+        CHECK_OK(velo_mq_try_send(peer, &value, sizeof(value), 9));
+        nodes_settle(nodes, 2);
+        CHECK_EQ(node_counters(&nodes[1]).unexpected, 1);
+    }
+    take_all_memory();
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, &got, sizeof(got), &recv));
+    CHECK_OK(velo_mq_isend(peer, &value, sizeof(value), 1, 0, &send[0]));
+    CHECK_OK(velo_mq_isend(peer, &value, sizeof(value), 2, 0, &send[1]));
+    nodes_finish(nodes, 2, &recv);
+    CHECK_STATUS(recv.status, VELO_ERR_NO_MEMORY);
+    CHECK(strstr(velo_last_error(), "no memory to keep a message of 4 bytes") != NULL);
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 2, 0, &got, sizeof(got), &later));
+    nodes_finish(nodes, 2, &later);
+    CHECK_STATUS(later.status, VELO_ERR_NO_MEMORY);
+    CHECK_STATUS(velo_mq_try_probe(nodes[1].mq, nodes[0].id, 2, 0, NULL), VELO_ERR_NO_MEMORY);
+    for (uint64_t match = 1; match <= 2; match++) { /* Nothing is lost by that. */
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, match, 0, &got, sizeof(got), &recv));
+        nodes_finish(nodes, 2, &recv);
+        CHECK_OK(recv.status);
+        CHECK_EQ(got, 7);
+    }
+    nodes_close(nodes, 2);
+}
+
+TEST(what_waits_behind_a_message_that_there_is_no_memory_for_ends_with_an_error)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    test_skip("a sanitizer needs address space of its own");
+#endif
+    for (int known = 0; known < 2; known++) {
+        bool is_known = known != 0;
+        child_join(child_start(receive_without_memory, &is_known));
+    }
+}
+
+/* Its receive ends with an error, too: the sender waits for an answer that cannot be sent. */
+static void answer_without_memory(void *arg)
+{
+    struct node nodes[2];
+    struct velo_mq_request send = {0}, recv = {0};
+    int value = 7, got = 0;
+
+    (void)arg;
+    nodes_open(nodes, 2, NULL, false);
+    struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+    CHECK_OK(velo_mq_isend(peer, &value, sizeof(value), 1, VELO_MQ_SYNC, &send));
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 1, 0, &got, sizeof(got), &recv));
+    take_all_memory();
+    nodes_finish(nodes, 2, &recv);
+    CHECK_STATUS(recv.status, VELO_ERR_NO_MEMORY);
+    CHECK_EQ(got, 7);
+    node_close(&nodes[1]);
+    nodes_finish(nodes, 1, &send);
+    CHECK_STATUS(send.status, VELO_ERR_PEER_CLOSED);
+    node_close(&nodes[0]);
+}
+
+TEST(a_synchronous_message_that_cannot_be_answered_ends_its_receive_with_an_error)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    test_skip("a sanitizer needs address space of its own");
+#endif
+    child_join(child_start(answer_without_memory, NULL));
 }
 
 TEST(memory_of_messages_is_counted_by_what_they_take)

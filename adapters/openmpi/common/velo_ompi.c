@@ -2,6 +2,7 @@
 #include "common/velo_ompi.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@
 #include "../../../lib/base/fd.h"
 #include "../../linger.h"
 
+/* A sentence on stderr. */
+#define COMPLAINT_BYTES 1024
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
 /* Connections that a rank's port has room for: two each to twice as many ranks as the job has, and
@@ -102,11 +105,22 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
                       &params->sleep_us);
 }
 
+/* Open MPI's collectives may try again until the launcher ends the job: what was said last is not
+ * said once more. */
 void velo_ompi_complain(const char *what, int status)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char said[COMPLAINT_BYTES];
+    char text[COMPLAINT_BYTES];
     const char *reason = velo_last_error();
-    opal_output(0, "velo: cannot %s: %s (%s)", what, *reason != '\0' ? reason : "no details",
-                velo_strerror(status));
+    (void)snprintf(text, sizeof text, "velo: cannot %s: %s (%s)", what,
+                   *reason != '\0' ? reason : "no details", velo_strerror(status));
+    (void)pthread_mutex_lock(&lock);
+    bool is_new = strcmp(text, said) != 0;
+    (void)snprintf(said, sizeof said, "%s", text);
+    (void)pthread_mutex_unlock(&lock);
+    if (is_new)
+        opal_output(0, "%s", text);
 }
 
 void velo_ompi_give_up(struct ompi_communicator_t *comm, const char *why)

@@ -168,7 +168,8 @@ static inline enum velo_ompi_rest velo_ompi_idle_rest(struct velo_ompi_idle *idl
  *  waiting: it ends the job, with the reason. */
 _Noreturn void velo_ompi_give_up(struct ompi_communicator_t *comm, const char *why);
 
-/** Print a failure on this rank's stderr, with the library's own sentence. */
+/** Print a failure on this rank's stderr, with the library's own sentence, unless that was the last
+ *  one. */
 void velo_ompi_complain(const char *what, int status);
 
 /** Open MPI's error code for a failed call. */

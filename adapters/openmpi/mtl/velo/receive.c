@@ -70,6 +70,14 @@ int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int so
     return velo_ompi_error(status);
 }
 
+static int probe_outcome(int status)
+{
+    if (status == VELO_OK || status == VELO_AGAIN)
+        return OMPI_SUCCESS;
+    velo_ompi_complain("probe for a message", status);
+    return velo_ompi_error(status);
+}
+
 int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
                     int *found, ompi_status_public_t *status)
 {
@@ -88,7 +96,7 @@ int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int s
     *found = rc == VELO_OK;
     if (rc == VELO_OK && status != MPI_STATUS_IGNORE)
         return mtl_velo_status_found(status, comm, info.match, info.len_bytes);
-    return rc == VELO_AGAIN ? OMPI_SUCCESS : velo_ompi_error(rc);
+    return probe_outcome(rc);
 }
 
 int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
@@ -113,7 +121,7 @@ int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int 
     if (rc != VELO_OK) {
         ompi_message_return(own);
         *message = MPI_MESSAGE_NULL;
-        return rc == VELO_AGAIN ? OMPI_SUCCESS : velo_ompi_error(rc);
+        return probe_outcome(rc);
     }
     own->comm = comm;
     own->req_ptr = taken;

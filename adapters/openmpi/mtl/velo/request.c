@@ -26,7 +26,7 @@ int mtl_velo_failed(int status)
     if (status == VELO_ERR_TOO_BIG)
         return MPI_ERR_TRUNCATE;
     velo_ompi_complain("go on with a message", status);
-    return MPI_ERR_OTHER;
+    return status == VELO_ERR_NO_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
 }
 
 static void unpack_payload(struct mtl_velo_request *request)
