@@ -227,7 +227,10 @@ void Liveness::check_runner(unsigned channel)
     if (others_compute(thread))
         thread.since = RealClock::now();
     if (RealClock::now() - thread.since >= kSleepUntilError)
-        throw JobError("a repeatable run cannot go on: " + describe(thread));
+        throw JobError("a repeatable run cannot go on: " + describe(thread) +
+                       "; if it waits for a process that it has started, which naps or reads a "
+                       "clock: virtual time passes while the one waits for the other by read(), "
+                       "write(), poll() or waitpid()");
 }
 
 // It runs, in no virtual time. What it does cannot be seen from here: it computes, or it polls

@@ -240,6 +240,8 @@ static struct sim_channel *claim_held(void)
     return NULL;
 }
 
+bool channel_is_held(void) { return area && claim_held(); }
+
 struct sim_channel *sim_channel_self(void)
 {
     if (mine)

@@ -75,6 +75,9 @@ SIM_API bool sim_channel_has_threads(void);
 /** Call `ended` in each thread that has a channel, when the thread ends. */
 SIM_API void sim_channel_on_end(void (*ended)(void));
 
+/** Does any other thread wait in a call, of a process for which `is` holds? */
+SIM_API bool sim_channel_any_waits(bool (*is)(int pid, const void *arg), const void *arg);
+
 /* ---- threads that wait for each other ----------------------------------------------------------
  */
 

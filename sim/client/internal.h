@@ -13,6 +13,8 @@ struct sim_channel *channel_claim_free(uint64_t time_ps);
 /** Has sim_channel_begin() claimed a channel, in this process or the one that it was forked from?
  */
 bool channel_has_begun(void);
+/** Is a channel held for this thread, which has not called yet? */
+bool channel_is_held(void);
 /** This thread has no channel any more, without telling the simulator. */
 void channel_forget(void);
 

@@ -49,10 +49,11 @@ void sim_channel_drop(struct sim_channel *channel)
     order_turn_give(&channel->turn, SIM_TURN_FREE);
 }
 
-/* The first process of a rank is of the cluster before it first calls, and its children with it. */
+/* The first process of a rank is of the cluster before it first calls, and its children and theirs
+ * with it, also those that execute another program. */
 static void before_fork(void)
 {
-    if (channel_has_begun())
+    if (channel_has_begun() || channel_is_held())
         (void)sim_channel_self();
     held_for_child = hold();
 }
@@ -84,6 +85,19 @@ void threads_end(void)
 {
     if (at_end)
         at_end();
+}
+
+bool sim_channel_any_waits(bool (*is)(int pid, const void *arg), const void *arg)
+{
+    const struct sim_channel *mine = sim_channel_mine();
+    if (!sim_channel_area())
+        return false;
+    for (const struct sim_channel *channel = channels_begin();
+         channel < channels_begin() + SIM_CHANNELS_MAX; channel++)
+        if (channel != mine && order_turn_read(&channel->turn) == SIM_TURN_CALL &&
+            is((int)order_word_read((const uint32_t *)&channel->pid), arg))
+            return true;
+    return false;
 }
 
 /* ---- threads that wait for each other ---------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "../client/poll.h"
 #include "caller.h"
 #include "locality.h"
+#include "pipe.h"
 
 /* As in <pmix.h>, which need not be installed: arguments are only passed on. */
 #define PMIX_ERR_NOT_SUPPORTED (-47)
@@ -67,5 +68,7 @@ SIM_API ssize_t write(int file, const void *data, size_t len_bytes)
          begins_at(data, len_bytes, LENGTH_DIGITS, FENCE)) &&
         file == locality_hydra_file())
         sim_poll_go_outside();
-    return next(file, data, len_bytes);
+    const void *caller = __builtin_return_address(0);
+    return pipe_may_fill(caller, file) ? pipe_write(next, caller, file, data, len_bytes)
+                                       : next(file, data, len_bytes);
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "caller.h"
+#include "pipe.h"
 
 /* As in <pmix.h>, which need not be installed. */
 #define PMIX_ERR_NOT_SUPPORTED (-47)
@@ -200,6 +201,8 @@ SIM_API ssize_t read(int file, void *data, size_t room_bytes)
     CALLER_NEXT(read);
     if (file == locality_hydra_file() && locality_ranks_a_node())
         wait_for_launcher(file);
+    else if (!pipe_await(__builtin_return_address(0), file))
+        return -1;
     ssize_t len_bytes = next ? next(file, data, room_bytes) : -1;
     bool is_mapping = len_bytes > 0 &&
                       memmem(data, (size_t)len_bytes, MAPPING, sizeof MAPPING - 1) &&

@@ -18,6 +18,7 @@
 #include "../client/poll.h"
 #include "caller.h"
 #include "epoch.h"
+#include "pipe.h"
 
 /* A thread that yields lets the others go on for this time. */
 #define YIELD_NS INT64_C(1000)
@@ -128,6 +129,9 @@ SIM_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
         return 0;
     }
     CALLER_NEXT(poll);
+    if (files_len > 0 && caller_at(__builtin_return_address(0)) == CALLER_PROGRAM)
+        return pipe_poll(__builtin_return_address(0), files, files_len,
+                         limit_ms * INT64_C(1000000));
     return next ? next(files, files_len, limit_ms) : -1;
 }
 
