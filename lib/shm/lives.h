@@ -25,7 +25,7 @@
  * The last process that closes the file removes it. It does so while it has a lock on all bytes,
  * which it gets only if nobody lives there; and whoever joins looks, with its lock held, whether
  * the file still has its name. A file that a killed process left is removed in the same way by a
- * sweep.
+ * sweep. tests/model/lives.pml is a model of this.
  */
 #ifndef VELO_SHM_LIVES_H
 #define VELO_SHM_LIVES_H
