@@ -65,6 +65,11 @@ int life_begin(const struct segment *segment, uint32_t *generation)
     int status = VELO_AGAIN;
     for (int tries = 0; status == VELO_AGAIN && tries < JOIN_TRIES; tries++)
         status = draw_life(segment->lives_fd, generation);
+    if (status == VELO_AGAIN)
+        return velo_fail(VELO_ERR_SYSTEM,
+                         "each of %d numbers drawn for a life that uses %s is taken: another "
+                         "process has all bytes of the file of those who live locked",
+                         JOIN_TRIES, segment->path);
     return status ? seg_system_failed("lock the file of those who use", segment->path) : VELO_OK;
 }
 

@@ -391,6 +391,46 @@ TEST(names_that_others_have_taken_are_passed_by)
     unblock_numbers(test_domain(), NUMBERS);
 }
 
+static void lock_numbers(int fd, off_t from, off_t to)
+{
+    struct flock numbers = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = to - from};
+
+    CHECK_EQ(fcntl(fd, F_OFD_SETLK, &numbers), 0);
+}
+
+/* All but that of the one who lives. */
+static void join_without_a_number(void *arg)
+{
+    struct flock life = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct velo_bcast_reader *reader = NULL;
+    struct velo_bcast_attr ring = VELO_BCAST_ATTR_INIT;
+    char path[256];
+
+    (void)arg;
+    lives_path(path, test_domain());
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_EQ(fcntl(fd, F_OFD_GETLK, &life), 0);
+    CHECK_EQ(life.l_len, 1);
+    lock_numbers(fd, 0, life.l_start);
+    lock_numbers(fd, life.l_start + 1, (off_t)1 << 32);
+    ring.vpid = 1;
+    CHECK_FAILS(velo_bcast_join(&ring, &reader, 0), VELO_ERR_SYSTEM, "numbers drawn");
+    CHECK(strstr(velo_last_error(), "locked") != NULL);
+}
+
+TEST(a_life_for_which_no_number_is_free_says_so)
+{
+    struct velo_bcast_attr ring = VELO_BCAST_ATTR_INIT;
+    struct velo_bcast *bcast;
+
+    ring.vpid = 1;
+    CHECK_OK(velo_bcast_open(&ring, &bcast));
+    child_join(child_start(join_without_a_number, NULL));
+    CHECK_OK(velo_bcast_close(bcast));
+}
+
 /* ---- what is in it --------------------------------------------------------------------------- */
 
 static void greet_and_stay(void *arg)
