@@ -96,8 +96,6 @@ def test_a_job_of_open_mpi_starts_without_what_is_slow_to_load(tree: Path) -> No
         "ast",
         "dataclasses",
         "inspect",
-        "lzma",
-        "shutil",
         "textwrap",
         "velo.helpers",
         "velo.runtime.over_libfabric",

@@ -137,7 +137,7 @@ def _columns() -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """As wide as by default. Cost: that loads shutil for each option's checks; see velo.which."""
+    """As wide as by default. Cost: each command would load shutil and all its compressors."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_columns() - 2)

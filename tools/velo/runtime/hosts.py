@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import NamedTuple
 
 from velo import tree
 from velo.errors import UsageError, VeloError
-from velo.which import which
 
 LISTS = {"H", "host"}
 FILES = {"hostfile", "machinefile", "default-hostfile"}
@@ -166,7 +166,7 @@ def agent(options: Sequence[str], env: Mapping[str, str], kind: str = "ompi4") -
     names, variable = AGENT[kind]
     given = parameter(options, names) or env.get(variable) or AGENTS
     for words in map(shlex.split, given.split(":")):
-        if words and which(words[0]):
+        if words and shutil.which(words[0]):
             return words
     raise VeloError(
         f"other hosts cannot be reached: there is no {' nor '.join(given.split(' : '))}"

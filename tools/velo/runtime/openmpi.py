@@ -4,6 +4,7 @@
 import functools
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ from pathlib import Path
 from velo import tree
 from velo.errors import UsageError, VeloError
 from velo.runtime import loader
-from velo.which import which
 
 COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
 # Open MPI takes coll/velo from the folder of the others by itself, above its own.
@@ -43,7 +43,7 @@ def _why_no_program(path: Path) -> str:
 
 def find_program(program: str) -> Path:
     """Where a program is."""
-    path = which(program)
+    path = shutil.which(program)
     if path is None:
         raise UsageError(f"the program {program} {_why_no_program(Path(program))}")
     return Path(path)
@@ -134,7 +134,7 @@ def component_folder(layer: str, kind: str = "ompi4") -> Path:
             f"{how_to_get(kind)}, or take --mpi {kind_of_version(next(iter(found)))}"
         )
     advice = tree.missing_component(COMPONENTS[layer])
-    path = which("mpirun")
+    path = shutil.which("mpirun")
     version = openmpi_version(path) if path else None
     if kind == "ompi4" and version and not version.startswith("4."):
         advice = (
@@ -158,7 +158,7 @@ def launchers(root: Path | None, names: Sequence[str] = LAUNCHERS) -> Iterator[s
     """Programs that may be an Open MPI's mpirun: below `root`, or in PATH, in its order."""
     for folder in [str(root / "bin")] if root else os.get_exec_path():
         for name in names:
-            if path := which(name, path=folder):
+            if path := shutil.which(name, path=folder):
                 yield path
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which MPI a job is for: by the program's libraries, and by the launchers that are there."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from velo.runtime import loader, mpirun, openmpi
-from velo.which import which
 
 OPEN_MPI = frozenset({"ompi4", "ompi5"})
 MPICH_ABI = frozenset({"mpich", "impi"})
@@ -70,14 +70,14 @@ def choose(arguments: Sequence[str], root: Path | None,
 def find(arguments: Sequence[str]) -> str | None:
     """The program, whichever launcher the options before it are for."""
     program = mpirun.split(arguments).program
-    path = which(program[0]) if program else None
+    path = shutil.which(program[0]) if program else None
     if path:
         return path
     # Cost: its tables take long to make, and most programs are found by now.
     from velo.runtime import over_libfabric
 
     program = mpirun.split(arguments, over_libfabric.HYDRA_OPTIONS).program
-    return which(program[0]) if program else None
+    return shutil.which(program[0]) if program else None
 
 
 def family_of(program: str | None) -> frozenset[str] | None:
