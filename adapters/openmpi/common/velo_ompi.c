@@ -304,17 +304,32 @@ static bool is_address(const struct velo_ompi_address *address, size_t len_bytes
            len_bytes == ADDRESS_BYTES(address->name_bytes);
 }
 
-bool velo_ompi_shares_memory(const mca_base_component_t *component,
-                             const struct velo_ompi_port *port, const opal_process_name_t *process)
+/* Does a process share this one's memory, and, if need be, its domain? */
+static bool is_beside(const mca_base_component_t *component, const struct velo_ompi_port *port,
+                      const opal_process_name_t *process, bool in_domain)
 {
     struct velo_ompi_address *address = NULL;
     size_t len_bytes = 0;
     int rc;
     OPAL_MODEX_RECV(rc, component, process, (void **)&address, &len_bytes);
-    bool shares = rc == OPAL_SUCCESS && is_address(address, len_bytes) &&
-                  address->memory == port->address.memory;
+    bool is =
+        rc == OPAL_SUCCESS && is_address(address, len_bytes) &&
+        address->memory == port->address.memory &&
+        (!in_domain || strncmp(address->domain, port->address.domain, sizeof address->domain) == 0);
     free(address);
-    return shares;
+    return is;
+}
+
+bool velo_ompi_shares_memory(const mca_base_component_t *component,
+                             const struct velo_ompi_port *port, const opal_process_name_t *process)
+{
+    return is_beside(component, port, process, false);
+}
+
+bool velo_ompi_meets(const mca_base_component_t *component, const struct velo_ompi_port *port,
+                     const opal_process_name_t *process)
+{
+    return process->jobid != OPAL_PROC_MY_NAME.jobid && is_beside(component, port, process, true);
 }
 
 int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,

@@ -90,6 +90,9 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
  *  launcher does not say where it runs. */
 bool velo_ompi_shares_memory(const mca_base_component_t *component,
                              const struct velo_ompi_port *port, const opal_process_name_t *process);
+/** Is it of another job, and in this rank's domain, too? Then both can reach each other. */
+bool velo_ompi_meets(const mca_base_component_t *component, const struct velo_ompi_port *port,
+                     const opal_process_name_t *process);
 
 /** The longest wait for a connection. Ports of a job are open before any rank learns their ids: the
  *  rest is time for a slow system, and for a network that loses what begins a connection. */

@@ -54,6 +54,13 @@ static bool has_port(opal_proc_t *proc)
     return rc == OPAL_SUCCESS;
 }
 
+static bool is_reached(const opal_proc_t *proc)
+{
+    return velo_ompi_reaches(&btl_velo.port, proc->proc_flags) ||
+           velo_ompi_meets(&mca_btl_velo_component.super.btl_version, &btl_velo.port,
+                           &proc->proc_name);
+}
+
 int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
                        struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable)
 {
@@ -64,7 +71,7 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
         /* Our own messages are for btl self, here or by its exclusivity. */
-        if (!velo_ompi_reaches(&btl_velo.port, procs[i]->proc_flags) ||
+        if (!is_reached(procs[i]) ||
             (procs[i] == opal_proc_local_get() && !VELO_OMPI_BTL_REACHES_ITSELF) ||
             !has_port(procs[i]))
             continue;
