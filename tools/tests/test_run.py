@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`velo run` with a stand-in for mpirun."""
 
+import fcntl
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -221,6 +225,43 @@ def test_a_signal_reaches_mpirun_and_nothing_is_left(
         job.send_signal(sent)
         said, _ = job.communicate(timeout=10)
     assert job.returncode == code, said
+    assert not list((tree / "shm").iterdir())
+
+
+# The first process of a terminal's session, as a user's shell: it outlives the job.
+SHELL = 'trap : INT; "$@"; echo "ended with $?"; read -r line'
+
+
+def test_ctrl_c_at_a_terminal_ends_a_job_and_leaves_nothing(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The terminal interrupts velo run, mpirun and the ranks, all at once."""
+    monkeypatch.setenv("FAKE_WAIT", "1")
+    monkeypatch.setenv("PYTHONPATH", str(TOOLS))
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        ["sh", "-c", SHELL, "sh", sys.executable, "-m", "velo", "run", "-n", "1", "true"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+    ) as shell:
+        os.close(theirs)
+        deadline = time.monotonic() + 10
+        while len(list((tree / "shm").iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)  # The stand-in sets its trap after the files.
+        os.write(ours, b"\x03")
+        said = b""
+        while b"ended with" not in said and select.select([ours], [], [], 15)[0]:
+            said += os.read(ours, 4096)
+        words = ["ps", "-o", "pid=,stat=,args=", "-g", str(shell.pid)]
+        left = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        os.close(ours)  # A hang-up ends the shell.
+    assert f"ended with {EXIT_INTERRUPTED}" in said.decode()
+    assert said.count(b"stopped") == 1  # mpirun was interrupted once.
+    assert [line.split()[2] for line in left.splitlines() if " Z" not in line] == ["sh"]
     assert not list((tree / "shm").iterdir())
 
 
