@@ -94,7 +94,7 @@ static int run_shell(const void *caller, const char *command)
         (void)execl("/bin/sh", "sh", "-c", "--", command, (char *)NULL);
         _exit(CANNOT_EXECUTE);
     }
-    pid_t ended = pid;
+    pid_t ended = -1;
     do
         ended = pid < 0 ? -1 : wait_for(caller, pid, &status, 0, NULL);
     while (ended < 0 && pid > 0 && errno == EINTR);
