@@ -2,13 +2,15 @@
 //
 // The hardware as transactions: the network that velo-tlm is made of too, with hosts and processes
 // at its ends. Events are the cycles in which a host's access is taken and in which a message is in
-// the host's memory; between them nothing is evaluated. scope.h says what is modelled.
+// the host's memory, and those of the RMA units; between them nothing is evaluated. scope.h says
+// what is modelled.
 
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <queue>
 #include <vector>
 
@@ -18,6 +20,8 @@
 #include "host_port.h"
 #include "registers.h"
 #include "rings.h"
+#include "rma.h"
+#include "velo/spec.h"
 
 namespace sim
 {
@@ -44,26 +48,54 @@ class FastHardware final : public Hardware, private tlm::Traffic, private tlm::E
         uint8_t context;
         std::array<uint64_t, 7> payload;
     };
-    struct Node {
-        Node() = default;
-        Node(const Node &) = delete;
-        Node &operator=(const Node &) = delete;
+    // On its way through the network: a line, or a packet of the RMA unit.
+    struct Sent {
+        Line line;
+        std::unique_ptr<RmaPacket> rma;
+    };
+    // A network port of a node, from its units to the switch. Its units take turns, whole packets.
+    struct Port {
+        HostPort fifo;
+        std::deque<Sent> sent;   // that the switch has not taken yet
+        uint64_t free_cycle = 0; // the first word of another packet goes in
+        // That cannot go yet.
+        std::unique_ptr<RmaPacket> waiting;
+        RmaNode::Begun begun;
+        bool waits = false; // for room
+    };
+    class Node final : public RmaNode
+    {
+      public:
+        Node(FastHardware &model, unsigned node, HostSide &host, uint64_t dma_cycles)
+            : hardware(model), number(node), rma(node, host, dma_cycles, *this)
+        {
+        }
 
-        HostPort port;
-        FastRings rings;
-        FastRegisters registers{rings};
-        std::deque<Line> lines;    // that the switch has not taken yet
+        FastHardware &hardware;
+        unsigned number;
+        std::array<Port, kClasses> ports;
+        FastRings rings{VELO_LINE_BYTES};
+        FastRma rma;
+        FastRegisters registers{rings, rma};
         bool stores_busy = false;  // the front of the host's stores has an event, or waits for room
         bool stores_wait = false;  // for room
         bool control_busy = false; // the front of its register accesses has an event
+
+        // --- RmaNode ---
+        void at(uint64_t cycle, Action action) override;
+        void send(RmaClass which, uint64_t cycle, std::unique_ptr<RmaPacket> packet,
+                  Begun begun) override;
+        void read(RmaClass which, uint64_t first, unsigned words, bool ends) override;
+        void took(RmaClass which, uint64_t free) override;
+        void room_for_descriptors(uint64_t cycle) override;
     };
     // In one cycle those of a node come in the order in which they were put in.
-    enum class Kind : uint8_t { kBegin, kTaken, kControl, kArrival };
+    enum class Kind : uint8_t { kBegin, kTaken, kControl, kDma, kArrival, kAction };
     struct Event {
         uint64_t cycle, order;
         Kind kind;
         unsigned node;
-        uint32_t arrival; // of arrivals_
+        uint32_t place; // of arrivals_ or actions_
         bool operator>(const Event &other) const
         {
             return cycle != other.cycle ? cycle > other.cycle : order > other.order;
@@ -76,36 +108,48 @@ class FastHardware final : public Hardware, private tlm::Traffic, private tlm::E
 
     tlm::Params params_;
     tlm::Topology topology_;
-    std::vector<Node> nodes_;
-    tlm::Network network_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    tlm::Network<kClasses> network_;
     unsigned plugs_ = 0; // of all nodes
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     uint64_t orders_ = 0;
-    std::vector<Line> under_way_;   // by packet
+    std::vector<Sent> under_way_;   // by packet
     std::vector<Arrived> arrivals_; // of events to come
     std::vector<uint32_t> free_arrivals_;
+    std::vector<Timer::Action> actions_; // of events to come
+    std::vector<uint32_t> free_actions_;
     unsigned waiting_ports_ = 0;
     uint64_t evaluated_ = 0;
 
     void accessed(unsigned node) override;
-    void put(uint64_t cycle, Kind kind, unsigned node, uint32_t arrival = 0);
+    void put(uint64_t cycle, Kind kind, unsigned node, uint32_t place = 0);
     bool handle_until(uint64_t cycle);
     void plan_stores(unsigned node, uint64_t from_cycle);
     void begin_line(unsigned node, uint64_t cycle);
+    void post_descriptor(unsigned node, uint64_t cycle, const HostAccess &access);
     void take_line(unsigned node, uint64_t cycle);
+    uint64_t room_cycle(unsigned node, unsigned which, uint64_t cycle);
+    void try_send(unsigned node, RmaClass which, uint64_t cycle);
     void plan_control(unsigned node);
     bool take_control(unsigned node, uint64_t cycle);
-    void arrive(unsigned node, uint64_t cycle, uint32_t arrival);
+    void begin_dma(unsigned node, uint64_t cycle, uint32_t place);
+    void arrive(unsigned node, uint64_t cycle, uint32_t place);
+    void act(uint64_t cycle, uint32_t place);
+    std::vector<std::unique_ptr<Node>> make_nodes(const ClusterOptions &options,
+                                                  const Topology &topology);
+    void check_descriptor(unsigned node, const HostAccess &access) const;
+    static unsigned beats_of(const Line &line);
     Line line_of(unsigned node, uint64_t cycle, const HostAccess &access) const;
 
     // --- Traffic ---
-    tlm::Cycle next_born(unsigned node) const override;
-    tlm::Message take(unsigned node, tlm::Cycle now) override;
+    tlm::Cycle next_born(unsigned source) const override;
+    tlm::Message take(unsigned source, tlm::Cycle now) override;
 
     // --- Ends ---
-    void launched(unsigned node, uint32_t packet, tlm::Cycle last) override;
+    void launched(unsigned source, uint32_t packet, tlm::Cycle last) override;
     bool has_room(unsigned node, uint32_t packet) override;
     void arrived(unsigned node, uint32_t packet, tlm::Cycle done) override;
+    void came(unsigned port, uint32_t packet, tlm::Cycle begin) override;
 };
 
 } // namespace sim

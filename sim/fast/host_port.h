@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of lines from a node's host port to its switch: the FIFO of the network port
-// (rtl/netport/rtl/velo_netport_tx.sv). A line begins only if there is room for the longest.
+// The FIFO of a node's network port, from its units to the switch
+// (rtl/netport/rtl/velo_netport_tx.sv). A packet begins only if there is room for the longest
+// message.
 
 #pragma once
 
@@ -15,12 +16,14 @@ namespace sim
 class HostPort
 {
   public:
-    // A line comes in, as a packet of so many words.
+    // A packet of so many words comes in.
     void begin(unsigned words);
-    // The earliest packet whose end was not known leaves, its last word in that cycle.
+    // The earliest packet whose end was not known leaves, a word a cycle, its last word in that
+    // cycle.
     void launched(uint64_t last_cycle);
-    // May a line begin in that cycle? Cycles ascend.
-    bool has_room(uint64_t cycle);
+    // From which cycle on may a packet begin, not before that one? Cycles ascend. UINT64_MAX:
+    // another packet has to be launched first.
+    uint64_t room_cycle(uint64_t cycle);
 
   private:
     struct Packet {

@@ -21,6 +21,10 @@ constexpr uint64_t kRegRings = 0x8000000, kRegReadPointers = 0x8100000, kRegQueu
                    kRegBarriers = 0x8600000;
 constexpr uint64_t kContextStride = 0x1000, kContextsBytes = SIM_CONTEXTS * kContextStride;
 
+constexpr uint64_t kPageMask = (1 << 24) - 1; // of `invalidate`
+constexpr unsigned kBusyBit = 63;
+
+constexpr unsigned kPulse = 1; // velo_regfile.sv, `invalidate_q`
 constexpr unsigned kBeats = 2; // of a register, on a path of 32 bits
 constexpr unsigned kWrite = 3, kAnswer = 5, kAnswerAfterWrite = 4; // cycles
 
@@ -63,11 +67,11 @@ uint64_t FastRegisters::carry_out(const HostAccess &access, uint64_t cycle, bool
         return read(offset);
     before_cycle_ = written_cycle_;
     written_cycle_ = std::max(written_cycle_, cycle) + kWrite;
-    has_room = write(offset, access.line[0]);
+    has_room = write(offset, access.line[0], written_cycle_);
     return 0;
 }
 
-bool FastRegisters::write(uint64_t offset, uint64_t value)
+bool FastRegisters::write(uint64_t offset, uint64_t value, uint64_t cycle)
 {
     unsigned context = 0;
     if (is_context_of(offset, kRegRings, context)) {
@@ -78,12 +82,21 @@ bool FastRegisters::write(uint64_t offset, uint64_t value)
         rings_.set_read_pointer(context, static_cast<uint16_t>(value));
         return true;
     }
-    // Without the RMA unit nothing comes to a notification queue, and no page is ever looked up.
-    if (offset == kRegPages)
+    if (is_context_of(offset, kRegQueues, context)) {
+        rma_.queues().set(context, value);
+        rma_.queue_changed(cycle);
+    } else if (is_context_of(offset, kRegQueueReadPointers, context)) {
+        rma_.queues().set_read_pointer(context, static_cast<uint16_t>(value));
+        rma_.queue_changed(cycle);
+    } else if (offset == kRegPages) {
         pages_ = value;
-    else if (offset != kRegInvalidate && !is_context_of(offset, kRegQueues, context) &&
-             !is_context_of(offset, kRegQueueReadPointers, context))
+        rma_.translation().set_table(value);
+    } else if (offset == kRegInvalidate) {
+        invalidated_ = value & kPageMask;
+        rma_.translation().invalidate(cycle + kPulse, static_cast<uint32_t>(invalidated_));
+    } else {
         refuse(offset);
+    }
     return false;
 }
 
@@ -92,7 +105,7 @@ uint64_t FastRegisters::read(uint64_t offset) const
     if (offset == kRegPages)
         return pages_;
     if (offset == kRegInvalidate)
-        return 0;
+        return invalidated_ | uint64_t{rma_.translation().is_invalidating()} << kBusyBit;
     refuse(offset);
 }
 

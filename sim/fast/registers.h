@@ -13,6 +13,7 @@
 
 #include "../host_side.h"
 #include "rings.h"
+#include "rma.h"
 
 namespace sim
 {
@@ -20,7 +21,7 @@ namespace sim
 class FastRegisters
 {
   public:
-    explicit FastRegisters(FastRings &rings) : rings_(rings) {}
+    FastRegisters(FastRings &rings, FastRma &rma) : rings_(rings), rma_(rma) {}
 
     // The cycle in which the port is done with the access that is next: a write's last beat, or a
     // read's answer.
@@ -31,11 +32,12 @@ class FastRegisters
 
   private:
     FastRings &rings_;
+    FastRma &rma_;
     uint64_t free_cycle_ = 0;                       // the port takes a beat from this cycle on
     uint64_t written_cycle_ = 0, before_cycle_ = 0; // the last register is; the one before it
-    uint64_t pages_ = 0;
+    uint64_t pages_ = 0, invalidated_ = 0;
 
-    bool write(uint64_t offset, uint64_t value);
+    bool write(uint64_t offset, uint64_t value, uint64_t cycle);
     uint64_t read(uint64_t offset) const;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rings.h"
 
-#include "velo/spec.h"
-
 namespace sim
 {
 
@@ -13,7 +11,7 @@ void FastRings::set(unsigned context, uint64_t value)
     Ring &ring = rings_[context];
     ring = Ring();
     ring.is_open = (value & 1) != 0;
-    ring.base = value & ((uint64_t{1} << kAddressBits) - VELO_LINE_BYTES);
+    ring.base = value & ((uint64_t{1} << kAddressBits) - slot_bytes_);
     ring.last_slot = static_cast<uint16_t>((1U << slots_log2) - 1);
 }
 
@@ -26,7 +24,7 @@ bool FastRings::is_full(unsigned context) const
 FastRings::Slot FastRings::take(unsigned context)
 {
     Ring &ring = rings_[context];
-    Slot slot = {ring.base + uint64_t{VELO_LINE_BYTES} * (ring.write & ring.last_slot), ring.write};
+    Slot slot = {ring.base + uint64_t{slot_bytes_} * (ring.write & ring.last_slot), ring.write};
     ring.write++;
     return slot;
 }

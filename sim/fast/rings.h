@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The receive rings of a node's contexts, as rtl/velo/rtl/velo_contexts.sv keeps them: pointers of
-// 16 bits that count slots.
+// The receive rings of a node's contexts, or their notification queues, as
+// rtl/velo/rtl/velo_contexts.sv keeps them: pointers of 16 bits that count slots.
 
 #pragma once
 
@@ -21,7 +21,11 @@ class FastRings
         uint16_t seq;
     };
 
-    // A write to the context's register (spec/velo_regs.rdl, `rings`): an empty ring, or none.
+    // `slot_bytes`: a power of two.
+    explicit FastRings(unsigned slot_bytes) : slot_bytes_(slot_bytes) {}
+
+    // A write to the context's register (spec/velo_regs.rdl, `rings` and `queues`): an empty ring,
+    // or none.
     void set(unsigned context, uint64_t value);
     void set_read_pointer(unsigned context, uint16_t slots) { rings_[context].read = slots; }
     bool is_open(unsigned context) const { return rings_[context].is_open; }
@@ -36,6 +40,7 @@ class FastRings
         uint16_t last_slot = 0, write = 0, read = 0;
     };
 
+    unsigned slot_bytes_;
     std::array<Ring, SIM_CONTEXTS> rings_;
 };
 

@@ -38,8 +38,9 @@ constexpr Entry kScope[] = {
      "registers that the driver and the library use: rings, queues, their read pointers, pages, "
      "invalidate",
      "times of others are not modelled, so they are refused"},
-    {Part::kRemoteMemory, Level::kRefused, "remote memory: the RMA unit, its address translation",
-     "or VELO_MQ_PATH=copy, with which long messages of MPI go without it"},
+    {Part::kRemoteMemory, Level::kClose,
+     "remote memory: puts, gets, updates, notifications and their queues, address translation",
+     "to the cycle for an operation alone; else as turns at units and host port have it"},
     {Part::kSplitLines, Level::kRefused, "lines that a host splits", kUseRtl},
     {Part::kGroups, Level::kRefused, "multicast and barriers in hardware", kUseRtl},
     {Part::kCongestion, Level::kRefused, "congestion management", kUseRtl},

@@ -503,6 +503,62 @@ int remote()
     });
 }
 
+// Puts and gets of several packets, at places that are cut into packets in different ways; two at a
+// time, one each way, too. Rank 0 asks, or both do. Each prints when it was notified.
+int remote_long()
+{
+    constexpr unsigned kPages = 12, kWords = SIM_PAGE_BYTES / sizeof(uint64_t);
+    alignas(SIM_PAGE_BYTES) static uint64_t there[kPages * kWords], here[kPages * kWords];
+    static const struct {
+        unsigned bytes, from, to; // the places: bytes of the other side's memory and of one's own
+    } all[] = {{448, 0, 0},     {3584, 0, 0},      {4096, 0, 0},       {8192, 0, 0},
+               {8192, 24, 720}, {5000, 4000, 136}, {40000, 1000, 2000}};
+    return in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = channel.open(rank, 1 + rank);
+        channel.open_queue(rank, context);
+        channel.enter(rank, context, there, sizeof there, kAllRights);
+        channel.enter(rank, context, here, sizeof here, kAllRights);
+        channel.barrier(barrier_file, 2);
+        uint64_t at_ps = kApartPs;
+        for (const auto &one : all)
+            for (unsigned op : {VELO_RMA_OP_PUT, VELO_RMA_OP_GET})
+                for (bool both : {false, true}) {
+                    bool asks = rank == 0 || both;
+                    auto *from = reinterpret_cast<uint8_t *>(op == VELO_RMA_OP_PUT ? here : there);
+                    auto *to = reinterpret_cast<uint8_t *>(op == VELO_RMA_OP_PUT ? there : here);
+                    from += op == VELO_RMA_OP_PUT ? one.to : one.from;
+                    to += op == VELO_RMA_OP_PUT ? one.from : one.to;
+                    for (unsigned i = 0; i < one.bytes; i++) {
+                        from[i] = static_cast<uint8_t>(3 * i + op + rank);
+                        to[i] = 0;
+                    }
+                    channel.sleep_until(at_ps);
+                    if (asks)
+                        channel.post(
+                            rank, context,
+                            descriptor(op, VELO_RMA_PLACE_REQUESTER, !rank, 2 - rank, one.bytes),
+                            sizeof there + one.to, one.from, 0, 5);
+                    if (asks && velo_rma_notification_error(channel.notification(rank, context)) !=
+                                    VELO_ERROR_NONE)
+                        fail("a long operation failed");
+                    if (asks)
+                        std::printf("rank %u: %s of %u bytes, from %u to %u, %s: %" PRIu64 " ps\n",
+                                    rank, op == VELO_RMA_OP_PUT ? "put" : "get", one.bytes,
+                                    one.from, one.to, both ? "both" : "alone",
+                                    channel.now_ps() - at_ps);
+                    at_ps += kApartPs * 5;
+                    channel.sleep_until(at_ps);
+                    bool written = both || (op == VELO_RMA_OP_PUT) == (rank == 1);
+                    for (unsigned i = 0; written && i < one.bytes; i++)
+                        if (to[i] != static_cast<uint8_t>(3 * i + op + !rank))
+                            fail("a long operation brought other bytes");
+                    channel.sleep_until(at_ps + kApartPs);
+                    at_ps += 2 * kApartPs;
+                }
+    });
+}
+
 // All wait until something comes, but the put notifies no one: they go on when it can be seen.
 int remote_untold()
 {
@@ -685,6 +741,8 @@ int main(int argc, char **argv)
         result = fences();
     else if (which == "remote")
         result = remote();
+    else if (which == "remote_long")
+        result = remote_long();
     else if (which == "remote_untold")
         result = remote_untold();
     else if (which == "remote_refused")

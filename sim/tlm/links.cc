@@ -12,15 +12,20 @@
 namespace tlm
 {
 
-void Network::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle last_read)
+template <unsigned Classes>
+void Network<Classes>::take_credits(Output &output, unsigned channel, unsigned units)
 {
-    Packet &packet = packets_[index];
-    Output &output = outputs_[out];
-    unsigned units = params_.units(packet.words);
     output.credits[channel] = static_cast<int16_t>(output.credits[channel] - units);
     output.granted = now();
     output.granted_units = static_cast<uint16_t>(units);
     output.granted_channel = static_cast<uint8_t>(channel);
+}
+
+template <unsigned Classes>
+void Network<Classes>::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle last_read)
+{
+    Packet &packet = packets_[index];
+    take_credits(outputs_[out], channel, params_.units(packet.words));
 
     Sender &sender = senders_[out];
     settle(out, now());
@@ -47,7 +52,8 @@ void Network::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle las
 
 // Start words have the two halves of the status in turn. What one says of credits counts only when
 // no idle word inside its frame has said something newer.
-void Network::push_packet(uint32_t out, Cycle start, Cycle end, unsigned inner)
+template <unsigned Classes>
+void Network<Classes>::push_packet(uint32_t out, Cycle start, Cycle end, unsigned inner)
 {
     Sender &sender = senders_[out];
     FrameKind kind = !sender.tells_credits ? kNoCredits : inner ? kStaleCredits : kCredits;
@@ -61,7 +67,8 @@ void Network::push_packet(uint32_t out, Cycle start, Cycle end, unsigned inner)
     push_frame(out, start, end, kind);
 }
 
-void Network::push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind)
+template <unsigned Classes>
+void Network<Classes>::push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind)
 {
     assert(senders_[out].frames < frame_slots_); // credits see to it
     Frame &added = frame(out, senders_[out].frames++);
@@ -71,7 +78,7 @@ void Network::push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind)
 }
 
 // Forget frames that are over.
-void Network::settle(uint32_t out, Cycle cycle)
+template <unsigned Classes> void Network<Classes>::settle(uint32_t out, Cycle cycle)
 {
     Sender &sender = senders_[out];
     while (sender.frames && frame(out, 0).end() <= cycle) {
@@ -85,7 +92,7 @@ void Network::settle(uint32_t out, Cycle cycle)
 
 // Frames are known some cycles before they start, so the answer is certain if the slot is near; a
 // frame without credits in its start word may still take the place of an idle word.
-Cycle Network::next_slot(uint32_t out, Cycle from)
+template <unsigned Classes> Cycle Network<Classes>::next_slot(uint32_t out, Cycle from)
 {
     settle(out, from);
     Sender &sender = senders_[out];
@@ -106,7 +113,7 @@ Cycle Network::next_slot(uint32_t out, Cycle from)
 }
 
 // At the input beside this transmitter.
-void Network::unit_freed(uint32_t out, unsigned channel)
+template <unsigned Classes> void Network<Classes>::unit_freed(uint32_t out, unsigned channel)
 {
     Sender &sender = senders_[out];
     sender.freed[channel]++;
@@ -122,7 +129,7 @@ void Network::unit_freed(uint32_t out, unsigned channel)
     put(next, kSlot, out, 0);
 }
 
-void Network::slot(uint32_t out)
+template <unsigned Classes> void Network<Classes>::slot(uint32_t out)
 {
     Sender &sender = senders_[out];
     settle(out, now());
@@ -146,19 +153,21 @@ void Network::slot(uint32_t out)
     }
     choose_channel(sender, now());
     sender.last_slot = now();
-    sender.active = sender.heard[0] != sender.freed[0] || sender.heard[1] != sender.freed[1];
+    sender.active = sender.heard != sender.freed;
     if (sender.active)
         put(next_slot(out, now() + 1), kSlot, out, 0);
 }
 
 // Channels with something new first, round robin; else all take their turns.
-void Network::choose_channel(Sender &sender, Cycle now)
+template <unsigned Classes> void Network<Classes>::choose_channel(Sender &sender, Cycle now)
 {
     auto changed = [&](unsigned c) {
         return c < kChannels && c != sender.channel && sender.told[c] != sender.freed[c] &&
                sender.freed_at[c] + params_.changed <= now;
     };
-    bool any = changed(0) || changed(1);
+    bool any = false;
+    for (unsigned c = 0; c < kChannels; c++)
+        any = any || changed(c);
     unsigned c = sender.turn;
     while (any && !changed(c))
         c = (c + 1) % params_.status_vcs;
@@ -166,7 +175,8 @@ void Network::choose_channel(Sender &sender, Cycle now)
     sender.turn = static_cast<uint8_t>((c + 1) % params_.status_vcs);
 }
 
-void Network::credit(uint32_t out, unsigned channel, unsigned units)
+template <unsigned Classes>
+void Network<Classes>::credit(uint32_t out, unsigned channel, unsigned units)
 {
     outputs_[out].credits[channel] = static_cast<int16_t>(outputs_[out].credits[channel] + units);
     if (!outputs_[out].waiting[channel])
@@ -175,5 +185,8 @@ void Network::credit(uint32_t out, unsigned channel, unsigned units)
         press(out / ports_, out % ports_);
     arbitrate_soon(out / ports_);
 }
+
+template class Network<1>;
+template class Network<3>;
 
 } // namespace tlm

@@ -17,10 +17,11 @@ constexpr Cycle kReach = 2000;
 
 } // namespace
 
-Network::Network(const Params &params, const Topology &topology, Traffic &traffic,
-                 const CongestionParams &congestion)
+template <unsigned Classes>
+Network<Classes>::Network(const Params &params, const Topology &topology, Traffic &traffic,
+                          const CongestionParams &congestion)
     : params_(params), topology_(topology), traffic_(traffic), nodes_(topology.nodes()),
-      links_(topology.links()), ports_(links_ + 1),
+      links_(topology.links()), ports_(links_ + Classes),
       frame_slots_(std::bit_ceil(kChannels * params.buffer_units)),
       wheel_(kReach + 2 * params.cable)
 {
@@ -38,39 +39,40 @@ Network::Network(const Params &params, const Topology &topology, Traffic &traffi
     outputs_wanted_.resize(nodes_);
     arbitrated_.resize(nodes_, kNever);
     to_arbitrate_.resize(nodes_, kNever);
-    completer_free_.resize(nodes_);
-    sources_.resize(nodes_);
+    sources_.resize(size_t{nodes_} * Classes);
+    unit_free_.resize(sources_.size());
     if (congestion.enable)
         congestion_ = std::make_unique<Congestion>(congestion, nodes_, ports);
     for (unsigned n = 0; n < nodes_; n++) {
         for (unsigned l = 0; l < links_; l++)
             if (topology.neighbour(n, l) != kNoNode)
                 far_[port(n, l)] = port(topology.neighbour(n, l), topology.far_link(n, l));
-        sources_[n].credits = static_cast<int16_t>(params.buffer_units);
-        offer(n);
+    }
+    for (unsigned source = 0; source < sources_.size(); source++) {
+        sources_[source].credits = static_cast<int16_t>(params.buffer_units);
+        offer(source);
     }
     measure(0, kNever);
 }
 
-void Network::set_ends(Ends &ends)
+template <unsigned Classes> void Network<Classes>::set_ends(Ends &ends)
 {
     ends_ = &ends;
-    held_.resize(nodes_);
-    units_held_.resize(nodes_);
+    at_ends_.resize(sources_.size());
 }
 
-void Network::offer(unsigned node)
+template <unsigned Classes> void Network<Classes>::offer(unsigned number)
 {
-    Source &source = sources_[node];
-    Cycle born = traffic_.next_born(node);
+    Source &source = sources_[number];
+    Cycle born = traffic_.next_born(number);
     if (!source.is_idle || born == kNever)
         return;
     source.is_idle = false;
     source.behind = source.behind && born + params_.inject <= source.free;
-    put(std::max(born + params_.inject, source.free), kInject, node, 0);
+    put(std::max(born + params_.inject, source.free), kInject, number, 0);
 }
 
-void Network::measure(Cycle from, Cycle end)
+template <unsigned Classes> void Network<Classes>::measure(Cycle from, Cycle end)
 {
     from_ = from;
     end_ = end;
@@ -79,17 +81,18 @@ void Network::measure(Cycle from, Cycle end)
     counters_.node_words.resize(nodes_);
 }
 
-void Network::run(Cycle end) { wheel_.run(end, *this); }
+template <unsigned Classes> void Network<Classes>::run(Cycle end) { wheel_.run(end, *this); }
 
 // Set the packet's next output for when it is at that node.
-void Network::set_route(unsigned node, Packet &packet) const
+template <unsigned Classes> void Network<Classes>::set_route(unsigned node, Packet &packet) const
 {
     Hop hop = topology_.hop(node, packet.to);
-    packet.out = static_cast<uint8_t>(hop.link == kLocal ? links_ : hop.link);
-    packet.out_channel = static_cast<uint8_t>(hop.dateline);
+    unsigned packet_class = packet.channel / kClassChannels;
+    packet.out = static_cast<uint8_t>(hop.link == kLocal ? links_ + packet_class : hop.link);
+    packet.out_channel = static_cast<uint8_t>(packet_class * kClassChannels + hop.dateline);
 }
 
-void Network::handle(Event event)
+template <unsigned Classes> void Network<Classes>::handle(Event event)
 {
     uint32_t place = event.kind_and_place & kPlaceMask;
     switch (static_cast<Kind>(event.kind_and_place >> kPlaceBits)) {
@@ -112,7 +115,7 @@ void Network::handle(Event event)
     }
 }
 
-uint32_t Network::new_packet()
+template <unsigned Classes> uint32_t Network<Classes>::new_packet()
 {
     if (free_packet_ == kNone) {
         packets_.emplace_back();
@@ -123,15 +126,17 @@ uint32_t Network::new_packet()
     return packet;
 }
 
-void Network::drop_packet(uint32_t packet)
+template <unsigned Classes> void Network<Classes>::drop_packet(uint32_t packet)
 {
     packets_[packet].next = free_packet_;
     free_packet_ = packet;
 }
 
 // Of the message that is at hand, or is left of it.
-unsigned Network::next_words(const Source &source) const
+template <unsigned Classes> unsigned Network<Classes>::next_words(const Source &source) const
 {
+    if (source.message.words)
+        return source.message.words;
     if (source.message.bytes <= params_.line_bytes)
         return params_.packet_words(source.bytes_left);
     return params_.packet_words(std::min(source.bytes_left, params_.put_bytes)) + params_.put_words;
@@ -139,15 +144,16 @@ unsigned Network::next_words(const Source &source) const
 
 // The next packet's first word comes to the switch, if there are credits for its size. Such an
 // event is always under way, but for a node that waits for credits or has no message.
-void Network::inject(unsigned node)
+template <unsigned Classes> void Network<Classes>::inject(unsigned number)
 {
-    Source &source = sources_[node];
+    Source &source = sources_[number];
+    unsigned node = number / Classes;
     if (!source.has_message) {
-        if (traffic_.next_born(node) == kNever) { // It was stopped.
+        if (traffic_.next_born(number) == kNever) { // It was stopped.
             source.is_idle = true;
             return;
         }
-        source.message = traffic_.take(node, now());
+        source.message = traffic_.take(number, now());
         source.bytes_left = source.message.bytes;
         source.has_message = true;
         sent_++;
@@ -159,15 +165,16 @@ void Network::inject(unsigned node)
     if (source.blocked || (source.credits < need_units_.back() && !source.behind)) {
         source.behind = true;
         if (!source.blocked)
-            put(now() + params_.inject_size_late, kInject, node, 0);
+            put(now() + params_.inject_size_late, kInject, number, 0);
         return;
     }
-    bool is_line = source.message.bytes <= params_.line_bytes;
-    unsigned bytes = is_line ? source.bytes_left : std::min(source.bytes_left, params_.put_bytes);
+    bool is_one = source.message.bytes <= params_.line_bytes || source.message.words;
+    unsigned bytes = is_one ? source.bytes_left : std::min(source.bytes_left, params_.put_bytes);
     source.bytes_left -= bytes;
     source.has_message = source.bytes_left > 0;
     source.credits = static_cast<int16_t>(source.credits - params_.units(words));
-    put(now() + params_.to_request, kArrive, port(node, links_), launch(node, words, bytes));
+    put(now() + params_.to_request, kArrive, port(node, links_ + number % Classes),
+        launch(number, words, bytes));
     Cycle next = now() + words;
     if (source.level)
         congestion_->passed(node, source.message.to, source.level, params_.units(words), next - 1);
@@ -175,14 +182,14 @@ void Network::inject(unsigned node)
     if (!source.has_message) {
         source.free = next;
         source.is_idle = true;
-        offer(node);
+        offer(number);
         return;
     }
-    put(next, kInject, node, 0);
+    put(next, kInject, number, 0);
 }
 
 // Does the throttle hold the packet back? All behind it wait, too.
-bool Network::is_held(unsigned node)
+template <unsigned Classes> bool Network<Classes>::is_held(unsigned node)
 {
     Source &source = sources_[node];
     if (source.is_passed)
@@ -201,7 +208,8 @@ bool Network::is_held(unsigned node)
 
 // A marked packet's sender is told, in the class of completions, which has channels of its own: it
 // takes the time of a way without load.
-void Network::notice(unsigned node, const Packet &packet, Cycle first_word)
+template <unsigned Classes>
+void Network<Classes>::notice(unsigned node, const Packet &packet, Cycle first_word)
 {
     if (measuring(now()))
         counters_.marked++;
@@ -218,9 +226,11 @@ void Network::notice(unsigned node, const Packet &packet, Cycle first_word)
     put(first_word + way, kNotice, packet.from, node);
 }
 
-uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
+template <unsigned Classes>
+uint32_t Network<Classes>::launch(unsigned number, unsigned words, unsigned bytes)
 {
-    const Source &source = sources_[node];
+    const Source &source = sources_[number];
+    unsigned node = number / Classes;
     uint32_t packet = new_packet();
     packets_[packet] = {.born = source.message.born,
                         .tail = now() + words - 1,
@@ -229,28 +239,28 @@ uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
                         .to = static_cast<uint16_t>(source.message.to),
                         .bytes = static_cast<uint16_t>(bytes),
                         .words = static_cast<uint16_t>(words),
-                        .channel = 0,
+                        .channel = static_cast<uint8_t>(number % Classes * kClassChannels),
                         .out = 0,
                         .out_channel = 0,
                         .ends_message = !source.has_message,
-                        .is_put = source.message.bytes > params_.line_bytes,
+                        .is_put = source.message.words || source.message.bytes > params_.line_bytes,
                         .is_marked = false};
     set_route(node, packets_[packet]);
     if (ends_)
-        ends_->launched(node, packet, packets_[packet].tail);
+        ends_->launched(number, packet, packets_[packet].tail);
     return packet;
 }
 
-void Network::inject_credit(unsigned node)
+template <unsigned Classes> void Network<Classes>::inject_credit(unsigned number)
 {
-    Source &source = sources_[node];
+    Source &source = sources_[number];
     source.credits++;
     if (source.blocked && source.credits >= need_units_[params_.size_of(next_words(source))])
-        inject(node);
+        inject(number);
 }
 
 // The cycle behind that in which the host takes the last word.
-Cycle Network::taken(unsigned node, Cycle begin, Cycle words)
+template <unsigned Classes> Cycle Network<Classes>::taken(unsigned node, Cycle begin, Cycle words)
 {
     if (node != slow_.node)
         return begin + words;
@@ -260,40 +270,69 @@ Cycle Network::taken(unsigned node, Cycle begin, Cycle words)
     return end;
 }
 
-bool Network::deliver(unsigned node, uint32_t index, Cycle first_word, Cycle last_read)
+template <unsigned Classes>
+void Network<Classes>::deliver(unsigned node, unsigned out, uint32_t index, Cycle last_read)
 {
     Packet &packet = packets_[index];
-    if (packet.is_marked)
-        notice(node, packet, first_word);
     // A word leaves `to_output` - 1 cycles after its read: the first read is a cycle after the
     // grant.
+    Cycle first_word = now() + params_.to_output + params_.to_unit;
     Cycle last_word = last_read + params_.to_output - 1 + params_.to_unit;
-    if (ends_ && (!held_[node].empty() || !ends_->has_room(node, index))) {
-        held_[node].push_back({index, first_word, last_word});
-        units_held_[node] += params_.units(packet.words);
-        return false;
+    if (packet.is_marked)
+        notice(node, packet, first_word);
+    if (ends_) {
+        take_credits(outputs_[port(node, out)], packet.out_channel, params_.units(packet.words));
+        unsigned at = node * Classes + out - links_;
+        at_ends_[at].held.push_back({index, first_word, last_word});
+        serve(at);
+    } else {
+        complete(node, index, first_word, last_word);
+        drop_packet(index);
     }
-    complete(node, index, first_word, last_word);
-    return true;
+}
+
+// What the units at the port can take goes in, in order.
+template <unsigned Classes> void Network<Classes>::serve(unsigned at)
+{
+    End &end = at_ends_[at];
+    unsigned node = at / Classes;
+    while (!end.held.empty() && !end.is_busy) {
+        const Held first = end.held.front();
+        Cycle first_word = std::max(first.first_word, now());
+        if (packets_[first.packet].is_put) { // The network port holds it until it is whole.
+            end.is_busy = true;
+            ends_->came(at, first.packet, std::max({first.last_word, first_word, unit_free_[at]}));
+        } else if (ends_->has_room(node, first.packet)) {
+            complete(node, first.packet, first_word, first.last_word);
+        } else {
+            return;
+        }
+        end.held.pop_front();
+        drop_packet(first.packet);
+    }
 }
 
 // The header word goes last, so with it the message is there.
-void Network::complete(unsigned node, uint32_t index, Cycle first_word, Cycle last_word)
+template <unsigned Classes>
+void Network<Classes>::complete(unsigned node, uint32_t index, Cycle first_word, Cycle last_word)
 {
     const Packet &packet = packets_[index];
     Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
     // The network port holds a put until it is whole (velo_netport_rx.sv, MessagesAtOnce).
-    Cycle begin = std::max(packet.is_put ? last_word : first_word, completer_free_[node]);
-    completer_free_[node] = taken(node, begin, words);
+    Cycle &free = unit_free_[node * Classes];
+    Cycle begin = std::max(packet.is_put ? last_word : first_word, free);
+    free = taken(node, begin, words);
     if (node == slow_.node) {
         unsigned units = params_.units(packet.words);
-        at_slow_.push_back({completer_free_[node], units});
+        at_slow_.push_back({free, units});
         units_at_slow_ += units;
     }
-    Cycle done = std::max(completer_free_[node] - 1, last_word) + params_.complete;
+    Cycle done = std::max(free - 1, last_word) + params_.complete;
     received_ += packet.ends_message;
-    if (ends_)
+    if (ends_) {
+        read(node * Classes, begin, packet.words, true);
         ends_->arrived(node, index, done);
+    }
     if (!measuring(done))
         return;
     counters_.last_done = std::max(counters_.last_done, done);
@@ -304,17 +343,38 @@ void Network::complete(unsigned node, uint32_t index, Cycle first_word, Cycle la
         counters_.latency.add(done - packet.born);
 }
 
-void Network::make_room(unsigned node)
+template <unsigned Classes> void Network<Classes>::make_room(unsigned node)
 {
-    auto &held = held_[node];
-    while (!held.empty() && ends_->has_room(node, held.front().packet)) {
-        const Held first = held.front();
-        held.pop_front();
-        units_held_[node] -= params_.units(packets_[first.packet].words);
-        complete(node, first.packet, std::max(first.first_word, now()), first.last_word);
-        drop_packet(first.packet);
-        arbitrate_soon(node);
-    }
+    serve(node * Classes);
 }
+
+// Units of the buffer in the network port, each free with its last word.
+template <unsigned Classes>
+void Network<Classes>::read(unsigned at, Cycle first, unsigned words, bool ends)
+{
+    unsigned &read_words = at_ends_[at].read_words;
+    uint32_t out = port(at / Classes, links_ + at % Classes);
+    uint32_t channel = at % Classes * kClassChannels;
+    while (words > 0) {
+        unsigned part = std::min(words, params_.unit_words - read_words);
+        first += part;
+        words -= part;
+        read_words = (read_words + part) % params_.unit_words;
+        if (read_words == 0 || (words == 0 && ends))
+            put(std::max(first - 1, now()) + params_.read_seen, kCredit, out, channel << 16 | 1);
+    }
+    if (ends)
+        read_words = 0;
+}
+
+template <unsigned Classes> void Network<Classes>::took(unsigned at, Cycle free)
+{
+    at_ends_[at].is_busy = false;
+    unit_free_[at] = free;
+    serve(at);
+}
+
+template class Network<1>;
+template class Network<3>;
 
 } // namespace tlm

@@ -8,8 +8,9 @@
 //
 // Contention is modelled exactly as in the RTL: one queue for each input, output and channel; one
 // round of iSLIP a cycle; a packet starts only with the credits that its size asks for; credits
-// come back with the status words for which the link back has room. Only the request class is
-// modelled, since all messages belong to it: two channels, one for each side of the dateline.
+// come back with the status words for which the link back has room. Each traffic class has two
+// channels, one for each side of the dateline, and a port of its own at each node. A network of
+// messages alone has one class, since all of them are requests.
 
 #pragma once
 
@@ -29,7 +30,7 @@
 namespace tlm
 {
 
-constexpr unsigned kChannels = 2;
+constexpr unsigned kClassChannels = 2;
 
 struct Counters {
     Histogram latency;                          // of messages that arrived
@@ -41,23 +42,27 @@ struct Counters {
     std::vector<uint64_t> node_words; // of packets that arrived, by node
 };
 
-// The nodes at the network's ends, for a caller that offers messages one by one (offer()). The
-// network knows nothing of a message's content. It numbers packets, and uses a number again after
-// the arrival.
+// The nodes at the network's ends, for a caller that offers packets one by one (offer()). The
+// network knows nothing of their content. It numbers packets, and uses a number again after the
+// arrival.
 class Ends
 {
   public:
     virtual ~Ends() = default;
-    // The packet of the node's next message leaves its host port; its last word does in `last`.
-    virtual void launched(unsigned node, uint32_t packet, Cycle last) = 0;
-    // Has the node room for the packet, which is next there? Without it this packet and all behind
-    // it wait until make_room() is called.
+    // The source's next packet leaves its host port; its last word does in `last`.
+    virtual void launched(unsigned source, uint32_t packet, Cycle last) = 0;
+    // Has the node room for the message, which is next there? Without it this message and all
+    // behind it wait until make_room() is called.
     virtual bool has_room(unsigned node, uint32_t packet) = 0;
-    // The node's host has the packet's last word in `done`, some cycles from now.
+    // The node's host has the message's last word in `done`, some cycles from now.
     virtual void arrived(unsigned node, uint32_t packet, Cycle done) = 0;
+    // A packet that is no message (Message::words) is whole in the buffer of that port, and its
+    // unit may read it from `begin` on, by read(). All behind it wait until took() is called.
+    virtual void came(unsigned port, uint32_t packet, Cycle begin) = 0;
 };
 
-class Network
+// Sources and ports of nodes are numbered by node and class: node * Classes + class.
+template <unsigned Classes> class Network
 {
   public:
     Network(const Params &params, const Topology &topology, Traffic &traffic,
@@ -73,11 +78,17 @@ class Network
     void slow_down(const SlowHost &host) { slow_ = host; }
 
     void set_ends(Ends &ends);
-    // There may be a message of this node where there was none, born now or later. Not within
+    // There may be a message of this source where there was none, born now or later. Not within
     // run().
-    void offer(unsigned node);
-    // The packet that waits first at the node may have room now. Not within run().
+    void offer(unsigned source);
+    // The message that waits first at the node may have room now. Not within run().
     void make_room(unsigned node);
+    // The unit reads that many words of the packet that came last to the port, one a cycle from
+    // `first` on, which is not before now; `ends`: these are its last ones.
+    void read(unsigned port, Cycle first, unsigned words, bool ends);
+    // The unit is done with that packet, and reads what is behind it from `free` on. Not within
+    // run().
+    void took(unsigned port, Cycle free);
 
     // All cycles before `end`.
     void run(Cycle end);
@@ -95,6 +106,7 @@ class Network
 
   private:
     friend class Wheel;
+    static constexpr unsigned kChannels = Classes * kClassChannels;
     static constexpr uint32_t kNone = UINT32_MAX;
     static constexpr unsigned kPlaceBits = 28; // of an event's first word; above them its kind
     static constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
@@ -136,7 +148,9 @@ class Network
         std::array<uint64_t, kChannels> waiting{}, is_long{}; // inputs with a packet for it
     };
     struct alignas(32) Queue {
-        std::array<uint32_t, kChannels> head{kNone, kNone}, tail{kNone, kNone};
+        Queue() { head.fill(kNone); }
+
+        std::array<uint32_t, kChannels> head, tail{}; // a packet, if there is a first one
         // Until then the first packet counts as the longest; the lower bits of a cycle.
         std::array<uint32_t, kChannels> size_known{};
         uint8_t served = kChannels;            // channel that went last
@@ -195,8 +209,9 @@ class Network
     std::vector<Queue> queues_; // by node, input and output
     // By node.
     std::vector<uint64_t> outputs_wanted_;
-    std::vector<Cycle> arbitrated_, to_arbitrate_, completer_free_;
-    std::vector<Source> sources_;
+    std::vector<Cycle> arbitrated_, to_arbitrate_;
+    std::vector<Source> sources_;            // by source
+    std::vector<Cycle> unit_free_;           // by port: its unit reads from this cycle on
     std::unique_ptr<Congestion> congestion_; // if it is managed
     // The slow host, and the packets that wait for it in the buffer of its network port.
     SlowHost slow_{kNone, 1, 0, 0};
@@ -208,18 +223,24 @@ class Network
     unsigned units_at_slow_ = 0;
 
     Ends *ends_ = nullptr;
-    // By node: packets that have come and find no room, in the buffer of the network port.
+    // With ends, by port: packets that have come and wait for their unit, in the buffer of the
+    // network port.
     struct Held {
         uint32_t packet;
         Cycle first_word, last_word;
     };
-    std::vector<std::deque<Held>> held_;
-    std::vector<unsigned> units_held_;
+    struct End {
+        std::deque<Held> held;
+        bool is_busy = false;    // until took()
+        unsigned read_words = 0; // of the unit of the buffer that is being read
+    };
+    std::vector<End> at_ends_;
 
     std::vector<Packet> packets_;
     uint32_t free_packet_ = kNone;
 
     uint32_t port(unsigned node, unsigned p) const { return node * ports_ + p; }
+    bool is_local(unsigned p) const { return p >= links_; }
     bool measuring(Cycle cycle) const { return cycle >= from_ && cycle < end_; }
     uint32_t new_packet();
     void drop_packet(uint32_t packet);
@@ -234,15 +255,15 @@ class Network
     void prefetch_switch(unsigned node) const;
 
     // --- hosts ---
-    void inject(unsigned node);
+    void inject(unsigned source);
     unsigned next_words(const Source &source) const;
-    uint32_t launch(unsigned node, unsigned words, unsigned bytes);
-    void inject_credit(unsigned node);
+    uint32_t launch(unsigned source, unsigned words, unsigned bytes);
+    void inject_credit(unsigned source);
     bool is_held(unsigned node);
     void notice(unsigned node, const Packet &packet, Cycle first_word);
     Cycle taken(unsigned node, Cycle begin, Cycle words);
-    // False: it waits for room, and is still in use.
-    bool deliver(unsigned node, uint32_t index, Cycle first_word, Cycle last_read);
+    void deliver(unsigned node, unsigned out, uint32_t index, Cycle last_read);
+    void serve(unsigned at);
     void complete(unsigned node, uint32_t index, Cycle first_word, Cycle last_word);
 
     // --- switches ---
@@ -261,9 +282,10 @@ class Network
     void press(unsigned node, unsigned out);
     uint32_t take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel);
     void grant(unsigned node, unsigned in, unsigned out);
-    void give_back(uint32_t in, unsigned local, const Packet &packet, Cycle last_read);
+    void give_back(unsigned node, unsigned in, const Packet &packet, Cycle last_read);
 
     // --- links ---
+    void take_credits(Output &output, unsigned channel, unsigned units);
     void transmit(uint32_t out, uint32_t index, unsigned channel, Cycle last_read);
     void push_packet(uint32_t out, Cycle start, Cycle end, unsigned inner);
     void push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind);
@@ -282,7 +304,8 @@ class Network
 
 // Some compilers think that a function which only prefetches does nothing, and leave it out. So
 // these functions are always inlined.
-[[gnu::always_inline]] inline void Network::prefetch(Event event) const
+template <unsigned Classes>
+[[gnu::always_inline]] inline void Network<Classes>::prefetch(Event event) const
 {
     uint32_t place = event.kind_and_place & kPlaceMask;
     switch (static_cast<Kind>(event.kind_and_place >> kPlaceBits)) {
@@ -300,7 +323,8 @@ class Network
 }
 
 // These addresses are known only once prefetch() has brought its lines.
-[[gnu::always_inline]] inline void Network::prefetch_second(Event event) const
+template <unsigned Classes>
+[[gnu::always_inline]] inline void Network<Classes>::prefetch_second(Event event) const
 {
     uint32_t kind = event.kind_and_place >> kPlaceBits, in = event.kind_and_place & kPlaceMask;
     if (kind == kFreed || kind == kSlot)
@@ -313,7 +337,8 @@ class Network
     __builtin_prefetch(&inputs_[in]);
 }
 
-[[gnu::always_inline]] inline void Network::prefetch_switch(unsigned node) const
+template <unsigned Classes>
+[[gnu::always_inline]] inline void Network<Classes>::prefetch_switch(unsigned node) const
 {
     __builtin_prefetch(&inputs_[port(node, 0)]);
     __builtin_prefetch(&inputs_[port(node, links_)]);

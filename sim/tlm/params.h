@@ -72,6 +72,9 @@ struct Params {
     unsigned idle_told = 8;
     unsigned frame_told = 6;
     unsigned idle_words = 2; // an idle word stands for two cycles, velo_link_tx.sv
+    // A word read from the buffer at a unit to the first arbitration that sees its unit freed:
+    // velo_netport_rx.sv, velo_credit.sv (two), velo_switch_queues.sv, velo_switch_pick.sv.
+    unsigned read_seen = 5;
     // Freed at the input of the network port to the next packet there (velo_netport_tx.sv).
     unsigned inject_credit = 2;
     // A packet that comes to an empty queue counts as the longest for so many cycles in which it

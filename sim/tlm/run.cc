@@ -38,7 +38,7 @@ void add_links(Result &result, const Topology &topology, const Counters &counter
     result.mean_link = sum / count;
 }
 
-Result read_result(const Network &network, const Topology &topology, Cycle cycles)
+Result read_result(const Network<1> &network, const Topology &topology, Cycle cycles)
 {
     const Counters &counters = network.counters();
     Result result;
@@ -66,7 +66,7 @@ Result run_pattern(const Params &params, const Topology &topology, const RunOpti
 {
     auto traffic = make_pattern(options.pattern, topology, params);
     Stopwatch watch;
-    Network network(params, topology, *traffic, options.congestion);
+    Network<1> network(params, topology, *traffic, options.congestion);
     network.measure(options.warm_up, options.warm_up + options.cycles);
     network.run(options.warm_up + options.cycles);
     Result result = read_result(network, topology, options.cycles);
@@ -80,7 +80,7 @@ Result run_trace(const Params &params, const Topology &topology, Traffic &trace,
 {
     constexpr Cycle kStretch = 1000000;
     Stopwatch watch;
-    Network network(params, topology, trace, congestion);
+    Network<1> network(params, topology, trace, congestion);
     while (!network.is_finished())
         network.run(network.now() + kStretch);
     if (network.received() != network.sent())
@@ -112,7 +112,7 @@ VictimResult run_victims_once(const Params &params, const Topology &topology,
     auto traffic = make_victims(victims, topology, params, result.flows);
     CongestionParams congestion = options.congestion;
     congestion.enable = is_managed;
-    Network network(params, topology, *traffic, congestion);
+    Network<1> network(params, topology, *traffic, congestion);
     if (options.pace > 1 || options.stop)
         network.slow_down({.node = pattern.hot_node,
                            .pace = options.pace,
@@ -172,7 +172,7 @@ std::vector<Unloaded> run_unloaded(const Params &params, const Topology &topolog
             continue;
         for (unsigned bytes = 0; bytes <= params.line_bytes; bytes++) {
             auto message = make_single(0, to, bytes);
-            Network network(params, topology, *message);
+            Network<1> network(params, topology, *message);
             network.run(kLong);
             results.push_back({hops, bytes, network.counters().latency.max()});
         }

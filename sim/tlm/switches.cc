@@ -27,7 +27,7 @@ template <typename Do> void for_each(uint64_t set, Do action)
 } // namespace
 
 // A packet can be granted from this cycle on.
-void Network::arrive(uint32_t in, uint32_t packet)
+template <unsigned Classes> void Network<Classes>::arrive(uint32_t in, uint32_t packet)
 {
     unsigned node = in / ports_;
     Packet &added = packets_[packet];
@@ -50,14 +50,15 @@ void Network::arrive(uint32_t in, uint32_t packet)
 }
 
 // Another packet is the first of its queue, or there is none.
-void Network::new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known)
+template <unsigned Classes>
+void Network<Classes>::new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known)
 {
     Queue &queue = queues_[size_t{in} * ports_ + out];
     uint32_t head = queue.head[channel];
     unsigned size = head == kNone ? 0 : params_.size_of(packets_[head].words);
     queue.size[channel] = static_cast<uint8_t>(size);
     queue.size_known[channel] = static_cast<uint32_t>(size_known);
-    if (out == links_)
+    if (is_local(out) && !ends_)
         return;
 
     Output &output = outputs_[port(in / ports_, out)];
@@ -76,7 +77,7 @@ void Network::new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_k
 }
 
 // A long packet that has waited through two ticks without credits makes all ask for its own.
-void Network::tick(uint32_t out)
+template <unsigned Classes> void Network<Classes>::tick(uint32_t out)
 {
     Output &output = outputs_[out];
     for (unsigned c = 0; c < kChannels; c++) {
@@ -94,7 +95,7 @@ void Network::tick(uint32_t out)
 }
 
 // In this cycle, after its events.
-void Network::arbitrate_soon(unsigned node)
+template <unsigned Classes> void Network<Classes>::arbitrate_soon(unsigned node)
 {
     if (to_arbitrate_[node] == now())
         return;
@@ -102,7 +103,7 @@ void Network::arbitrate_soon(unsigned node)
     wheel_.put_switch(now(), node);
 }
 
-uint64_t Network::idle_inputs(unsigned node) const
+template <unsigned Classes> uint64_t Network<Classes>::idle_inputs(unsigned node) const
 {
     uint64_t idle = 0;
     for (unsigned i = 0; i < ports_; i++)
@@ -111,7 +112,8 @@ uint64_t Network::idle_inputs(unsigned node) const
 }
 
 // The units that the last packet takes are seen late.
-int Network::seen_credits(const Output &output, unsigned channel) const
+template <unsigned Classes>
+int Network<Classes>::seen_credits(const Output &output, unsigned channel) const
 {
     int seen = output.credits[channel];
     if (output.granted_channel == channel && output.granted_units) {
@@ -124,7 +126,8 @@ int Network::seen_credits(const Output &output, unsigned channel) const
 }
 
 // With that many credits, the first packet of the queue.
-bool Network::may_send(const Queue &queue, unsigned channel, int seen, bool strict) const
+template <unsigned Classes>
+bool Network<Classes>::may_send(const Queue &queue, unsigned channel, int seen, bool strict) const
 {
     if (seen >= need_units_.back())
         return true;
@@ -134,16 +137,17 @@ bool Network::may_send(const Queue &queue, unsigned channel, int seen, bool stri
 }
 
 // The inputs that ask for the output.
-uint64_t Network::asking(unsigned node, unsigned out)
+template <unsigned Classes> uint64_t Network<Classes>::asking(unsigned node, unsigned out)
 {
     const Output &output = outputs_[port(node, out)];
-    if (out == links_ && node == slow_.node)
+    if (is_local(out) && node == slow_.node)
         return asking_slow_host(output);
-    if (out == links_ && ends_ && !held_[node].empty())
-        return asking_buffer(node, output, units_held_[node]);
-    if (out == links_) // The unit takes a word a cycle; see README.md.
-        return output.waiting[0] | output.waiting[1];
     uint64_t inputs = 0;
+    if (is_local(out) && !ends_) { // The unit takes a word a cycle; see README.md.
+        for (uint64_t waiting : output.waiting)
+            inputs |= waiting;
+        return inputs;
+    }
     bool again = false;
     for (unsigned c = 0; c < kChannels; c++) {
         if (!output.waiting[c])
@@ -167,7 +171,7 @@ uint64_t Network::asking(unsigned node, unsigned out)
 }
 
 // The buffer in front of the host has credits as each has.
-uint64_t Network::asking_slow_host(const Output &output)
+template <unsigned Classes> uint64_t Network<Classes>::asking_slow_host(const Output &output)
 {
     constexpr Cycle kLook = 16;
     while (!at_slow_.empty() && at_slow_.front().until <= now()) {
@@ -180,9 +184,9 @@ uint64_t Network::asking_slow_host(const Output &output)
     return inputs;
 }
 
-// The inputs whose first packet fits into the buffer in front of the host, of which so many units
-// are taken.
-uint64_t Network::asking_buffer(unsigned node, const Output &output, unsigned units) const
+// The inputs whose first packet fits into that buffer, of which so many units are taken.
+template <unsigned Classes>
+uint64_t Network<Classes>::asking_buffer(unsigned node, const Output &output, unsigned units) const
 {
     int free = static_cast<int>(params_.buffer_units) - static_cast<int>(units);
     uint64_t inputs = 0;
@@ -196,7 +200,9 @@ uint64_t Network::asking_buffer(unsigned node, const Output &output, unsigned un
 }
 
 // The channels whose first packets may go from the queue to the output.
-uint64_t Network::ready_channels(const Output &output, const Queue &queue, bool local) const
+template <unsigned Classes>
+uint64_t Network<Classes>::ready_channels(const Output &output, const Queue &queue,
+                                          bool local) const
 {
     uint64_t ready = 0;
     for (unsigned c = 0; c < kChannels; c++)
@@ -208,13 +214,13 @@ uint64_t Network::ready_channels(const Output &output, const Queue &queue, bool 
 
 // One round of iSLIP: each free output grants, each input accepts, and turns move on only where a
 // grant was accepted. A pair that a second round would match is matched in the next cycle.
-void Network::arbitrate(unsigned node)
+template <unsigned Classes> void Network<Classes>::arbitrate(unsigned node)
 {
     if (arbitrated_[node] == now())
         return;
     arbitrated_[node] = now();
     uint64_t idle = idle_inputs(node), inputs = 0, outputs = 0;
-    std::array<uint64_t, kLinksMax + 1> asks, grants;
+    std::array<uint64_t, kLinksMax + Classes> asks, grants;
     for_each(outputs_wanted_[node], [&](unsigned o) {
         if (outputs_[port(node, o)].free > now() || !(asks[o] = asking(node, o) & idle))
             return;
@@ -238,24 +244,26 @@ void Network::arbitrate(unsigned node)
 }
 
 // The first packet of the channel whose turn it is.
-uint32_t Network::take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel)
+template <unsigned Classes>
+uint32_t Network<Classes>::take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel)
 {
     Output &output = outputs_[port(node, out)];
     Queue &queue = queues_[size_t{port(node, in)} * ports_ + out];
-    channel = first_from(ready_channels(output, queue, out == links_), queue.served + 1U);
+    channel = first_from(ready_channels(output, queue, is_local(out) && !ends_), queue.served + 1U);
     queue.served = static_cast<uint8_t>(channel);
     uint32_t packet = queue.head[channel];
     queue.head[channel] = packets_[packet].next;
     if (queue.head[channel] == kNone) {
         output.waiting[channel] &= ~(uint64_t{1} << in);
-        if (!output.waiting[0] && !output.waiting[1])
+        if (std::all_of(output.waiting.begin(), output.waiting.end(),
+                        [](uint64_t waiting) { return waiting == 0; }))
             outputs_wanted_[node] &= ~(uint64_t{1} << out);
     }
     new_head(port(node, in), out, channel, now() + params_.next_size_known);
     return packet;
 }
 
-void Network::grant(unsigned node, unsigned in, unsigned out)
+template <unsigned Classes> void Network<Classes>::grant(unsigned node, unsigned in, unsigned out)
 {
     unsigned channel = 0;
     uint32_t index = take_packet(node, in, out, channel);
@@ -266,15 +274,13 @@ void Network::grant(unsigned node, unsigned in, unsigned out)
     inputs_[port(node, in)].free = free;
     outputs_[port(node, out)].free = free;
     wheel_.put_switch(free, node);
-    give_back(port(node, in), in == links_, packet, last_read);
+    give_back(node, in, packet, last_read);
     if (congestion_)
         packet.is_marked = packet.is_marked || congestion_->marks(port(node, out), now());
-    if (out == links_) {
-        if (deliver(node, index, now() + params_.to_output + params_.to_unit, last_read))
-            drop_packet(index);
-    } else {
+    if (is_local(out))
+        deliver(node, out, index, last_read);
+    else
         transmit(port(node, out), index, channel, last_read);
-    }
     if (congestion_)
         press(node, out);
 }
@@ -282,7 +288,7 @@ void Network::grant(unsigned node, unsigned in, unsigned out)
 // A node's own port is under pressure while two packets and more wait for it, of one input or of
 // several. So is a link, if it is to be, while packets of two inputs and more wait for it in
 // channels with credits: where those are missing, the pressure is further down the way.
-void Network::press(unsigned node, unsigned out)
+template <unsigned Classes> void Network<Classes>::press(unsigned node, unsigned out)
 {
     if (out != links_ && !congestion_->marks_links())
         return;
@@ -302,7 +308,8 @@ void Network::press(unsigned node, unsigned out)
 }
 
 // The packet's units in this input's buffer, each when its last word has been read.
-void Network::give_back(uint32_t in, unsigned local, const Packet &packet, Cycle last_read)
+template <unsigned Classes>
+void Network<Classes>::give_back(unsigned node, unsigned in, const Packet &packet, Cycle last_read)
 {
     unsigned units = params_.units(packet.words);
     for (unsigned u = 1; u <= units; u++) {
@@ -310,11 +317,14 @@ void Network::give_back(uint32_t in, unsigned local, const Packet &packet, Cycle
         // Words with gaps in front of them count as coming together at the end.
         Cycle freed = std::max(now() + u * params_.unit_words, last_read - left);
         freed = std::min(freed, last_read) + params_.freed;
-        if (local)
-            put(freed + params_.inject_credit, kInjectCredit, in / ports_, 0);
+        if (is_local(in))
+            put(freed + params_.inject_credit, kInjectCredit, node * Classes + in - links_, 0);
         else
-            put(freed, kFreed, in, packet.channel);
+            put(freed, kFreed, port(node, in), packet.channel);
     }
 }
+
+template class Network<1>;
+template class Network<3>;
 
 } // namespace tlm

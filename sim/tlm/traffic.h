@@ -21,6 +21,7 @@ struct Message {
     Cycle born = 0;
     uint32_t to = 0;
     uint32_t bytes = 0;
+    uint16_t words = 0; // not a message but a packet of so many words, which goes as it is
 };
 
 constexpr Cycle kNever = UINT64_MAX;
@@ -30,10 +31,10 @@ class Traffic
 {
   public:
     virtual ~Traffic() = default;
-    // The time at which the node's next message is born, kNever if there is none.
-    virtual Cycle next_born(unsigned node) const = 0;
+    // The time at which the source's next message is born, kNever if there is none.
+    virtual Cycle next_born(unsigned source) const = 0;
     // That message, which is under way now; then there is another.
-    virtual Message take(unsigned node, Cycle now) = 0;
+    virtual Message take(unsigned source, Cycle now) = 0;
     // No further messages.
     virtual void stop() {}
 };

@@ -7,7 +7,6 @@ models.py VELO same|PERCENT [OPTION ...] -- PROGRAM [ARGUMENT ...]
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -22,15 +21,13 @@ options, (program, *arguments) = rest[:at], rest[at + 1 :]
 if not shutil.which(program):
     print(f"{program} is not there")
     sys.exit(SKIPPED)
-# Long messages are copied: the fast model has no remote memory.
-env = os.environ | {"VELO_MQ_PATH": "copy"}
 said = {}
 with tempfile.TemporaryDirectory() as folder:
     for model in ("rtl", "fast"):
         result = Path(folder) / f"{model}.json"
         argv = [velo, "sim", "--model", model, *options, "--json", str(result), "--", program]
         argv += [argument.replace("@", str(Path(folder) / "out")) for argument in arguments]
-        subprocess.run(argv, env=env, check=True, timeout=300)
+        subprocess.run(argv, check=True, timeout=300)
         figures = json.loads(result.read_text(encoding="utf-8"))
         said[model] = {name: figures[name] for name in ("hash", "messages", "virtual_time_ps")}
         print(model, said[model], f"{figures['seconds']:.2f} s")
