@@ -109,7 +109,9 @@ template <unsigned Classes> void Network<Classes>::handle(Event event)
     case kInjectCredit:
         return inject_credit(place);
     case kTick:
-        return tick(place);
+        if (event.value == outputs_[place].tick_due) // Else that packet has gone.
+            tick(place);
+        return;
     case kNotice:
         return congestion_->take_notice(place, event.value, now());
     }

@@ -142,9 +142,10 @@ template <unsigned Classes> class Network
         uint8_t granted_channel = 0;
         uint8_t turn = 0; // input that goes first
         std::array<int16_t, kChannels> credits{};
-        // A long packet at the head of a queue: is looked at at each tick, has waited through one,
-        // makes all sizes ask for the credits of the longest. Bits are channels.
-        uint8_t ticking = 0, waits = 0, strict = 0;
+        // A long packet at the head of a queue: has waited through a tick, makes all sizes ask for
+        // the credits of the longest. Bits are channels.
+        uint8_t waits = 0, strict = 0;
+        uint32_t tick_due = 0; // lower bits of the next tick's cycle; 0: there is none
         std::array<uint64_t, kChannels> waiting{}, is_long{}; // inputs with a packet for it
     };
     struct alignas(32) Queue {
@@ -278,6 +279,7 @@ template <unsigned Classes> class Network
     uint64_t asking_slow_host(const Output &output);
     uint64_t asking_buffer(unsigned node, const Output &output, unsigned units) const;
     void new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known);
+    void plan_tick(uint32_t out);
     void tick(uint32_t out);
     void press(unsigned node, unsigned out);
     uint32_t take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel);

@@ -68,30 +68,38 @@ void Network<Classes>::new_head(uint32_t in, unsigned out, unsigned channel, Cyc
     if (!is_long) {
         output.waits &= static_cast<uint8_t>(~bit);
         output.strict &= static_cast<uint8_t>(~bit);
-    } else if (!(output.strict & bit)) {
-        if (!output.ticking)
-            put(now() + params_.patience_cycles - now() % params_.patience_cycles, kTick,
-                port(in / ports_, out), 0);
-        output.ticking |= bit;
+        if (std::all_of(output.is_long.begin(), output.is_long.end(),
+                        [](uint64_t inputs) { return inputs == 0; }))
+            output.tick_due = 0;
+    } else if (!output.tick_due && !(output.strict & bit)) {
+        plan_tick(port(in / ports_, out));
     }
+}
+
+// Ticks are counted from the cycle on in which a long packet is the first of its queue.
+template <unsigned Classes> void Network<Classes>::plan_tick(uint32_t out)
+{
+    Cycle due = now() + params_.patience_cycles;
+    outputs_[out].tick_due = static_cast<uint32_t>(due) | 1U << 31;
+    put(due, kTick, out, outputs_[out].tick_due);
 }
 
 // A long packet that has waited through two ticks without credits makes all ask for its own.
 template <unsigned Classes> void Network<Classes>::tick(uint32_t out)
 {
     Output &output = outputs_[out];
+    bool again = false;
     for (unsigned c = 0; c < kChannels; c++) {
         auto bit = static_cast<uint8_t>(1U << c);
-        if (!output.is_long[c]) {
-            output.ticking &= static_cast<uint8_t>(~bit);
-        } else if (seen_credits(output, c) < need_units_.back()) {
+        if (output.is_long[c] && seen_credits(output, c) < need_units_.back()) {
             output.strict |= static_cast<uint8_t>(output.waits & bit);
             output.waits |= bit;
         }
-        output.ticking &= static_cast<uint8_t>(~(output.strict & bit));
+        again = again || (output.is_long[c] && !(output.strict & bit));
     }
-    if (output.ticking)
-        put(now() + params_.patience_cycles, kTick, out, 0);
+    output.tick_due = 0;
+    if (again)
+        plan_tick(out);
 }
 
 // In this cycle, after its events.
@@ -269,7 +277,7 @@ template <unsigned Classes> void Network<Classes>::grant(unsigned node, unsigned
     uint32_t index = take_packet(node, in, out, channel);
     Packet &packet = packets_[index];
     // Words are read from the next cycle on; the last one not before it is there.
-    Cycle last_read = std::max(now() + packet.words, packet.tail + params_.to_request + 1);
+    Cycle last_read = std::max(now() + packet.words, packet.tail + params_.to_request);
     Cycle free = std::max(last_read, now() + params_.least_switch);
     inputs_[port(node, in)].free = free;
     outputs_[port(node, out)].free = free;
