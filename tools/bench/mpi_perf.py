@@ -36,6 +36,7 @@ LONG = ",".join(str(1 << k) for k in range(15, 23))
 PROGRAMS = (
     Program("latency", 2, 800, ("--sizes", SHORT, "--batches", "60"), "to 16 KiB"),
     Program("latency", 2, 1000, ("--sizes", LONG, "--batches", "20"), "above"),
+    Program("written", 2, 600, ("--batches", "15")),
     Program("rate", 2, 600, ("--batches", "60")),
     Program("matching", 2, 800, ("--batches", "10")),
     Program("allreduce", 2, 300, ("--batches", "40")),

@@ -60,7 +60,8 @@ NEEDS_CHECKOUT = (
 # Groups that --only and --skip know, beside the words of peers.
 PARTS = ("native", "mpi", "python")
 MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "bcast",
-         "dimmnet", "matching", "allreduce", "barrier", "hpcc", "netpipe", "queue")  # fmt: skip
+         "dimmnet", "written", "matching", "allreduce", "barrier", "hpcc", "netpipe",
+         "queue")  # fmt: skip
 PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
 
 

@@ -28,11 +28,12 @@ struct raw {
     _Alignas(LINE_BYTES) _Atomic uint32_t brackets_done; /* written by rank 0 */
 };
 
-static const struct mode *const modes[] = {&latency_mode,  &rate_mode,      &incast_mode,
-                                           &matching_mode, &allreduce_mode, &barrier_mode,
-                                           &alltoall_mode, &halo_mode,      &gups_mode};
+static const struct mode *const modes[] = {
+    &latency_mode,   &written_mode, &rate_mode,     &incast_mode, &matching_mode,
+    &allreduce_mode, &barrier_mode, &alltoall_mode, &halo_mode,   &gups_mode};
 #define MODES (sizeof modes / sizeof modes[0])
-#define MODES_TEXT "latency, rate, incast, matching, allreduce, barrier, alltoall, halo or gups"
+#define MODES_TEXT                                                                                 \
+    "latency, written, rate, incast, matching, allreduce, barrier, alltoall, halo or gups"
 
 /* --- failing --------------------------------------------------------------------------------- */
 

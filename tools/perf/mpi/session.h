@@ -68,8 +68,8 @@ struct mode {
     void (*run)(struct session *session);
 };
 
-extern const struct mode latency_mode, rate_mode, incast_mode, matching_mode, allreduce_mode,
-    barrier_mode, alltoall_mode, halo_mode, gups_mode;
+extern const struct mode latency_mode, written_mode, rate_mode, incast_mode, matching_mode,
+    allreduce_mode, barrier_mode, alltoall_mode, halo_mode, gups_mode;
 
 /* A batch as it is reported; `posted` 0 leaves that out. */
 struct batch {

@@ -32,6 +32,10 @@ def _kind(heading: str, mode: str, size_bytes: int = 8, **wanted: object) -> Kin
 
 FIGURES = (
     *(_kind(f"half round trip, {units.size(size)}", LATENCY, size) for size in SIZES),
+    *(
+        _kind(f"written before, {units.size(size)}", "mpi written", size)
+        for size in (64 << 10, 1 << 20)
+    ),
     _kind("message rate, 8 B", "mpi rate"),
     _kind(f"8 B, {POSTED:,} receives posted", "mpi matching", posted=POSTED),
     _kind("allreduce of 8 B, 2 ranks", "mpi allreduce", processes=2),
