@@ -34,6 +34,16 @@ unsigned cut(uint64_t read_address, uint64_t write_address, uint32_t left)
     return static_cast<unsigned>(std::min<uint64_t>(left, limit));
 }
 
+bool is_update(const RmaPacket &packet)
+{
+    return packet.kind == VELO_PACKET_KIND_FETCH_COMPARE_ADD_REQUEST;
+}
+
+bool asks(const RmaPacket &packet)
+{
+    return packet.kind == VELO_PACKET_KIND_GET_REQUEST || is_update(packet);
+}
+
 } // namespace
 
 unsigned RmaPacket::words() const
@@ -194,14 +204,35 @@ void FastRma::send_request(uint64_t cycle, Dma::Bytes data, unsigned count)
     packet->local = now.local;
     packet->data = std::move(data);
     request_offset_ += count;
-    emit(kRequests, cycle, std::move(packet), [this](uint64_t taken) {
-        if (request_offset_ < descriptors_.front().len) {
-            hardware_.at(taken + rma::kNextPacket, [this](uint64_t then) { cut_request(then); });
-            return;
-        }
-        descriptors_.pop_front();
-        next_descriptor(taken + 1);
-    });
+    if (asks(*packet)) {
+        ask_ = {std::move(packet), cycle};
+        try_to_ask(cycle);
+        return;
+    }
+    emit(kRequests, cycle, std::move(packet), [this](uint64_t taken) { request_taken(taken); });
+}
+
+// A get or an update waits for a place, and all descriptors behind it.
+void FastRma::try_to_ask(uint64_t cycle)
+{
+    if (!ask_.packet)
+        return;
+    unsigned node = ask_.packet->to >> kContextBits;
+    if (!pending_.has_place(node))
+        return;
+    ask_.packet->number = pending_.open(node);
+    emit(kRequests, std::max(cycle, ask_.cycle), std::move(ask_.packet),
+         [this](uint64_t taken) { request_taken(taken); });
+}
+
+void FastRma::request_taken(uint64_t cycle)
+{
+    if (request_offset_ < descriptors_.front().len) {
+        hardware_.at(cycle + rma::kNextPacket, [this](uint64_t then) { cut_request(then); });
+        return;
+    }
+    descriptors_.pop_front();
+    next_descriptor(cycle + 1);
 }
 
 void FastRma::refuse(uint64_t cycle, uint8_t error)
@@ -261,16 +292,15 @@ void FastRma::begin_job(RmaClass which, uint64_t cycle)
         notify(kCompletion, cycle, static_cast<uint8_t>(packet->to), *packet, packet->from,
                failed ? VELO_RMA_PLACE_ERROR : VELO_RMA_PLACE_REQUESTER, packet->local,
                [this, which](uint64_t now, uint8_t) { hardware_.took(which, now + 1); });
-    } else if (came_[which]->kind != VELO_PACKET_KIND_GET_REQUEST &&
-               came_[which]->kind != VELO_PACKET_KIND_FETCH_COMPARE_ADD_REQUEST) {
+    } else if (asks(*came_[which])) {
+        keep(cycle);
+    } else {
         Completer &completer = which == kRequests ? accept_ : finish_;
         completer.job = {};
         completer.job.packet = std::move(came_[which]);
+        if (which == kResponses)
+            answered(cycle, completer.job.packet->number, false);
         complete(completer, cycle);
-    } else if (asked_) {
-        is_asking_ = true;
-    } else {
-        serve(cycle);
     }
 }
 
@@ -384,30 +414,65 @@ void FastRma::end_job(Completer &completer, uint64_t cycle)
 {
     unsigned left = completer.job.words_left;
     uint64_t next = cycle + rma::kDoneToHead;
+    if (completer.which == kResponses && completer.job.is_last)
+        answered(cycle, completer.job.packet->number, true);
     completer.job = {};
     if (left > 0)
         hardware_.read(completer.which, next, left, true);
     hardware_.took(completer.which, next + left);
 }
 
-// ----- gets
+// ----- gets and updates
+
+// Of that operation a packet of the answer has come, or the last one is written.
+void FastRma::answered(uint64_t cycle, uint8_t number, bool ends)
+{
+    hardware_.at(cycle + rma::kPlaceToPacket, [this, number, ends](uint64_t now) {
+        if (ends)
+            pending_.end(number);
+        else
+            pending_.begin(number);
+        try_to_ask(now);
+    });
+}
+
+// Others' requests are taken whatever the responder does, so what comes behind them passes them.
+void FastRma::keep(uint64_t cycle)
+{
+    Packet packet = std::move(came_[kRequests]);
+    uint64_t kept = cycle;
+    if (is_update(*packet)) {
+        hardware_.read(kRequests, cycle, rma::kOperandBeats, true);
+        kept += rma::kOperandBeats - 1;
+    }
+    hardware_.took(kRequests, kept + rma::kKeptToHead);
+    asks_.push_back({std::move(packet), kept});
+    if (!asked_)
+        next_ask(0);
+}
+
+// The last one was done in this cycle.
+void FastRma::next_ask(uint64_t done)
+{
+    if (asks_.empty())
+        return;
+    uint64_t job = std::max(asks_.front().cycle + rma::kKeptToJob, done + rma::kDoneToJob);
+    asked_ = std::move(asks_.front().packet);
+    asks_.pop_front();
+    if (is_update(*asked_))
+        job += rma::kOperandsRow;
+    hardware_.at(job, [this](uint64_t now) { serve(now); });
+}
 
 void FastRma::serve(uint64_t cycle)
 {
-    asked_ = std::move(came_[kRequests]);
-    is_asking_ = false;
     answer_offset_ = 0;
-    bool is_update = asked_->kind == VELO_PACKET_KIND_FETCH_COMPARE_ADD_REQUEST;
-    unsigned operands = is_update ? rma::kOperandBeats : 0;
     // Memory is read when what was written before has left.
-    uint64_t drained = std::max(cycle + rma::kAskedToDrain + operands, dma_.left_cycle(cycle));
-    if (is_update) {
-        hardware_.read(kRequests, cycle + rma::kAskedToDrain, operands, true);
+    uint64_t drained = std::max(cycle + rma::kJobToDrain, dma_.left_cycle(cycle));
+    if (is_update(*asked_))
         hardware_.at(drained, [this](uint64_t now) { read_old(now); });
-    } else {
+    else
         hardware_.at(drained + rma::kDrainToCut, [this](uint64_t now) { cut_answer(now); });
-    }
-    hardware_.took(kRequests, cycle + rma::kAskedToHead + operands);
 }
 
 // An update begins when its answer can go.
@@ -491,10 +556,10 @@ void FastRma::send_answer(uint64_t cycle, Got got, unsigned count)
             hardware_.at(taken + 1, [this](uint64_t now) {
                 notify(kServe, now, static_cast<uint8_t>(asked_->to), *asked_, asked_->from,
                        VELO_RMA_PLACE_RESPONDER, asked_->remote,
-                       [this](uint64_t then, uint8_t) { end_answer(then + 1); });
+                       [this](uint64_t then, uint8_t) { end_answer(then); });
             });
         } else {
-            end_answer(taken + 1);
+            end_answer(taken);
         }
     });
 }
@@ -503,8 +568,7 @@ void FastRma::end_answer(uint64_t cycle)
 {
     hardware_.at(cycle, [this](uint64_t now) {
         asked_ = nullptr;
-        if (is_asking_)
-            serve(now);
+        next_ask(now);
     });
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "dma.h"
+#include "pending_asks.h"
 #include "rings.h"
 #include "timer.h"
 #include "translation.h"
@@ -28,6 +29,7 @@ enum RmaClass : unsigned { kRequests, kResponses, kCompletions, kClasses };
 // Of a packet, beside its data: header and command.
 struct RmaPacket {
     uint8_t kind = 0, op = 0, notify = 0, error = 0, cookie = 0;
+    uint8_t number = 0; // of a get or an update: its entry of PendingAsks
     bool add_always = false;
     uint16_t from = 0, to = 0; // node and context
     uint32_t len = 0, offset = 0;
@@ -106,7 +108,16 @@ class FastRma
     void judge(uint64_t cycle);
     void cut_request(uint64_t cycle);
     void send_request(uint64_t cycle, Dma::Bytes data, unsigned count);
+    void request_taken(uint64_t cycle);
     void refuse(uint64_t cycle, uint8_t error);
+
+    // --- gets and updates that wait for a place, velo_rma_pending ---
+    struct Waiting {
+        Packet packet;
+        uint64_t cycle; // since when
+    };
+    void try_to_ask(uint64_t cycle);
+    void answered(uint64_t cycle, uint8_t number, bool ends);
 
     // --- reads of registered memory, velo_rma_reader. `keep`: the access is given back later ---
     struct Got {
@@ -140,7 +151,9 @@ class FastRma
     void tell_requester(Completer &completer, uint64_t cycle);
     void end_job(Completer &completer, uint64_t cycle);
 
-    // --- gets and updates, velo_rma_responder ---
+    // --- gets and updates, velo_rma_asks and velo_rma_responder ---
+    void keep(uint64_t cycle);
+    void next_ask(uint64_t done);
     void serve(uint64_t cycle);
     void read_old(uint64_t cycle);
     void update(uint64_t cycle, const Got &old);
@@ -174,11 +187,13 @@ class FastRma
     bool requesting_ = false;
     uint32_t request_offset_ = 0;
     unsigned queued_beats_ = 0;
+    PendingAsks pending_;
+    Waiting ask_ = {}; // if it waits
 
     std::array<Packet, kClasses> came_; // whose head is read
     Completer accept_, finish_;
-    Packet asked_;           // that is served
-    bool is_asking_ = false; // another request waits
+    std::deque<Waiting> asks_; // of others
+    Packet asked_;             // that is served
     uint32_t answer_offset_ = 0;
 
     std::array<std::optional<Notification>, kSources> notifications_;

@@ -34,13 +34,22 @@ constexpr unsigned kAnswerToWrite = 1;
 constexpr unsigned kOutcome = 1;    // last beat to `StOutcome`, and from there on
 constexpr unsigned kDoneToHead = 1; // `StDone` to the next packet's first word
 
-// --- answering gets (velo_rma_responder.sv) ---
-constexpr unsigned kAskedToHead = 2; // `StIdle` to the next packet's first word
-constexpr unsigned kAskedToDrain = 2;
+// --- gets and updates that wait at their requester (velo_rma_pending.sv) ---
+constexpr unsigned kPendingAsks = 16, kAsksPerNode = 5; // Entries, PerNode
+constexpr unsigned kPlaceToPacket = 2; // `busy_i` or `ended_i` to `ask_ready_o`: a register each
+
+// --- and at their target (velo_rma_accept.sv, velo_rma_asks.sv) ---
+constexpr unsigned kKeptToHead = 1; // to the next packet's first word
+constexpr unsigned kKeptToJob = 4;  // count, `StLoad` of two rows, `StJob`
+constexpr unsigned kDoneToJob = 3;  // of one that was kept meanwhile: its first row is read already
+constexpr unsigned kOperandsRow = 1;
+constexpr unsigned kOperandBeats = 4;
+
+// --- answering them (velo_rma_responder.sv) ---
+constexpr unsigned kJobToDrain = 1;
 constexpr unsigned kDrainToCut = 5; // to the read, or to the packet where nothing is read
 
 // --- updates (velo_rma_responder.sv) ---
-constexpr unsigned kOperandBeats = 4;
 constexpr unsigned kResultToAdd = 5; // `StOld`, `StCompare`, `StAdd`
 constexpr unsigned kAddToNext = 1;   // to the write, or to the packet
 constexpr unsigned kWrittenToLand = 2,

@@ -559,6 +559,72 @@ int remote_long()
     });
 }
 
+// Many gets or updates at once, of one rank or of all, so that they wait at both ends; behind them
+// a put and a message, which pass those that wait at rank 1. Each prints when it was notified.
+int remote_many(unsigned ranks)
+{
+    static const struct {
+        const char *name;
+        unsigned op, bytes, count;
+        bool of_all; // else of rank 1
+    } all[] = {{"get", VELO_RMA_OP_GET, 8, 12, false},
+               {"get", VELO_RMA_OP_GET, 448, 12, false},
+               {"get", VELO_RMA_OP_GET, 1500, 12, false},
+               {"update", VELO_RMA_OP_FETCH_COMPARE_ADD, 8, 12, false},
+               {"get", VELO_RMA_OP_GET, 8, 24, true},
+               {"get", VELO_RMA_OP_GET, 1500, 24, true}};
+    alignas(SIM_PAGE_BYTES) static uint64_t here[SIM_PAGE_BYTES / sizeof(uint64_t)];
+    return in_processes(ranks, [ranks](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = channel.open(rank, 1 + rank);
+        channel.open_queue(rank, context);
+        channel.enter(rank, context, page, sizeof page, kAllRights);
+        channel.enter(rank, context, here, sizeof here, kAllRights);
+        channel.barrier(barrier_file, ranks);
+        uint64_t at_ps = kApartPs;
+        auto print = [&](const std::string &what) {
+            std::printf("rank %u: %s: %" PRIu64 " ps\n", rank, what.c_str(),
+                        channel.now_ps() - at_ps);
+        };
+        auto await_notification = [&] {
+            if (velo_rma_notification_error(channel.notification(rank, context)) != VELO_ERROR_NONE)
+                fail("one of many operations failed");
+        };
+        for (const auto &one : all) {
+            channel.sleep_until(at_ps);
+            if (rank == 0) {
+                for (unsigned i = 0; i < one.count; i++) {
+                    unsigned node = one.of_all ? 1 + i % (ranks - 1) : 1;
+                    channel.post(
+                        0, context,
+                        descriptor(one.op, VELO_RMA_PLACE_REQUESTER, node, node + 1, one.bytes),
+                        SIM_PAGE_BYTES, 0, 0, 5);
+                }
+                channel.post(
+                    0, context,
+                    descriptor(VELO_RMA_OP_PUT_IMMEDIATE, VELO_RMA_PLACE_COMPLETER, 1, 2, 8), 1,
+                    SIM_PAGE_BYTES);
+                channel.send(0, context, 1, 2, 2, one.count);
+                for (unsigned i = 0; i < one.count; i++) {
+                    await_notification();
+                    print(std::string(one.name) + " " + std::to_string(i) + " of " +
+                          std::to_string(one.bytes) + " bytes" + (one.of_all ? ", of all" : ""));
+                }
+            } else if (rank == 1) {
+                if (channel.receive(1, context) != one.count)
+                    fail("not the message that was sent");
+                print("message");
+                await_notification();
+                print("put");
+            }
+            at_ps += 10 * kApartPs;
+        }
+        if (rank == 1 && page[0] != 12 * 5)
+            fail("an update was lost");
+        channel.sleep_until(at_ps);
+    });
+}
+
 // All wait until something comes, but the put notifies no one: they go on when it can be seen.
 int remote_untold()
 {
@@ -707,6 +773,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         fail("clients CASE ...");
+    (void)std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // No line of one rank within another's.
     std::string which = argv[1];
     auto number = [&](int index, unsigned otherwise) {
         return argc > index ? static_cast<unsigned>(std::atol(argv[index])) : otherwise;
@@ -743,6 +810,8 @@ int main(int argc, char **argv)
         result = remote();
     else if (which == "remote_long")
         result = remote_long();
+    else if (which == "remote_many")
+        result = remote_many(number(2, 2));
     else if (which == "remote_untold")
         result = remote_untold();
     else if (which == "remote_refused")

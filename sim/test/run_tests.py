@@ -35,10 +35,10 @@ REMOTE = {
     "put_requester": (143, 2, 1),
     "put_immediate_owner": (74, 1, 0),
     "put_immediate_requester": (130, 2, 0),
-    "get_owner": (78, 1, 1),
-    "get_requester": (135, 2, 1),
-    "update_owner": (101, 1, 1),
-    "update_requester": (158, 2, 1),
+    "get_owner": (81, 1, 1),
+    "get_requester": (138, 2, 1),
+    "update_owner": (104, 1, 1),
+    "update_requester": (161, 2, 1),
     "notify_owner": (63, 1, 0),
     "notify_requester": (119, 2, 0),
 }
@@ -633,6 +633,20 @@ def test_the_fast_model_is_close_at_long_operations(runner: Runner) -> None:
     assert rtl.keys() == fast.keys() and len(rtl) == 42, (rtl, fast)
     for name in rtl:
         check_close(rtl[name], fast[name], 3)
+
+
+def test_the_fast_model_lets_as_many_gets_wait(runner: Runner) -> None:
+    """Each of many gets and updates, and the put and the message behind them."""
+    for network, ranks, percent in (("mesh", "2"), "2", 0), (("full", "5"), "5", 3):
+        took = []
+        for model in ("rtl", "fast"):
+            options = ["--model", model, "--topology-file", str(runner.topology(*network))]
+            text, _ = runner.run(options, "remote_many", ranks)
+            took.append([(of, int(ps)) for of, ps in re.findall(r"(rank .*): (\d+) ps", text)])
+        assert len(took[0]) == len(took[1]) == 108, took
+        for (rtl_of, rtl), (fast_of, fast) in zip(*took, strict=True):
+            assert rtl_of == fast_of
+            check_close(rtl, fast, percent)
 
 
 def test_the_fast_model_repeats_itself(runner: Runner) -> None:
