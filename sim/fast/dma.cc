@@ -37,10 +37,12 @@ void Dma::write(Writer writer, uint64_t cycle, uint64_t addr, Bytes bytes, Begun
 // A write that finds the host port in use goes on as far as the buffers before it hold its beats.
 void Dma::take_turn(uint64_t cycle)
 {
-    while (!offered_[turn_])
+    std::optional<Write> next;
+    while (!next) {
+        next = std::exchange(offered_[turn_], std::nullopt);
         turn_ = (turn_ + 1) % kWriters;
-    Write write = *std::exchange(offered_[turn_], std::nullopt);
-    turn_ = (turn_ + 1) % kWriters;
+    }
+    Write write = std::move(*next);
     uint64_t beats = beats_of(write.bytes.size());
     uint64_t first = cycle + rma::kTurn, last = first + beats - 1;
     uint64_t left = std::max(first + rma::kBeatToHost, port_free_) + beats - 1;

@@ -93,6 +93,7 @@ FastHardware::make_nodes(const ClusterOptions &options, const Topology &topology
 {
     uint64_t dma_cycles = clock().cycle_from(options.host.dma_ns * kPsPerNs);
     std::vector<std::unique_ptr<Node>> nodes;
+    nodes.reserve(topology.nodes.size());
     for (unsigned n = 0; n < topology.nodes.size(); n++)
         nodes.push_back(std::make_unique<Node>(*this, n, host(n), dma_cycles));
     return nodes;
@@ -259,8 +260,7 @@ void FastHardware::post_descriptor(unsigned node, uint64_t cycle, const HostAcce
         return;
     }
     check_descriptor(node, access);
-    at.rma.post(cycle, static_cast<uint8_t>(velo_window_source(access.addr)), access.line,
-                access.words);
+    at.rma.post(cycle, velo_window_source(access.addr), access.line, access.words);
     put(cycle + access.words * kBeatsAWord - 1 + kNameBeats, Kind::kTaken, node);
 }
 
@@ -390,10 +390,10 @@ FastHardware::Line FastHardware::line_of(unsigned node, uint64_t cycle,
                        " was given one, use --model rtl");
     Line line;
     line.message = {.born = cycle, .to = to, .bytes = len};
-    line.header = velo_header_pack(
-        0, static_cast<uint8_t>(velo_header_tag(header)), static_cast<uint16_t>(len),
-        static_cast<uint16_t>(node << 8 | velo_window_source(access.addr)), 0);
-    line.context = static_cast<uint8_t>(velo_address_vpid(address));
+    line.header =
+        velo_header_pack(0, velo_header_tag(header), static_cast<uint16_t>(len),
+                         static_cast<uint16_t>(node << 8 | velo_window_source(access.addr)), 0);
+    line.context = velo_address_vpid(address);
     std::copy_n(access.line + 1, line.payload.size(), line.payload.begin());
     return line;
 }

@@ -254,7 +254,7 @@ void FastRma::refuse(uint64_t cycle, uint8_t error)
 // ----- reads
 
 void FastRma::read(Translation::Client client, uint64_t cycle, const Translation::Request &request,
-                   bool keep, std::function<void(uint64_t cycle, Got got)> done)
+                   bool keep, const std::function<void(uint64_t cycle, Got got)> &done)
 {
     auto ask = [=, this, count = request.count](uint64_t cycle_asked, uint64_t address) {
         dma_.read(cycle_asked, address, count, [=, this](uint64_t came, Dma::Bytes bytes) {
@@ -588,22 +588,21 @@ void FastRma::notify(unsigned source, uint64_t cycle, uint8_t context, const Rma
 
 void FastRma::next_notification(uint64_t cycle)
 {
-    unsigned tried = 0;
-    while (tried < kSources && !notifications_[notify_turn_]) {
+    for (unsigned tried = 0; tried < kSources && !notifying_; tried++) {
+        std::optional<Notification> next = std::exchange(notifications_[notify_turn_], {});
         notify_turn_ = (notify_turn_ + 1) % kSources;
-        tried++;
+        notifying_ = next.has_value();
+        if (next)
+            notification_ = std::move(*next);
     }
-    if (tried == kSources)
-        return;
-    notifying_ = notify_turn_;
-    notify_turn_ = (notify_turn_ + 1) % kSources;
-    hardware_.at(cycle + rma::kNotifyToRoom, [this](uint64_t now) { look_for_room(now); });
+    if (notifying_)
+        hardware_.at(cycle + rma::kNotifyToRoom, [this](uint64_t now) { look_for_room(now); });
 }
 
 // A full queue stops the unit.
 void FastRma::look_for_room(uint64_t cycle)
 {
-    unsigned context = notifications_[*notifying_]->context;
+    unsigned context = notification_.context;
     waits_for_room_ = queues_.is_open(context) && queues_.is_full(context);
     if (waits_for_room_)
         return;
@@ -626,30 +625,26 @@ void FastRma::queue_changed(uint64_t cycle)
 // The word that makes it valid goes last.
 void FastRma::write_entry(uint64_t cycle)
 {
-    const Notification &now = *notifications_[*notifying_];
-    uint64_t slot = queues_.take(now.context).addr;
+    uint64_t slot = queues_.take(notification_.context).addr;
     auto write = [this](uint64_t when, uint64_t addr, uint64_t word, Dma::Begun begun) {
         const auto *bytes = reinterpret_cast<const uint8_t *>(&word);
         dma_.write(Dma::kNotifier, when, addr, {bytes, bytes + sizeof word}, std::move(begun));
     };
-    write(cycle, slot + kWordBytes, now.entry[1], [=, this](uint64_t, uint64_t last) {
+    write(cycle, slot + kWordBytes, notification_.entry[1], [=, this](uint64_t, uint64_t last) {
         hardware_.at(last + rma::kBetweenWords, [=, this](uint64_t then) {
-            write(then, slot, notifications_[*notifying_]->entry[0],
-                  [this](uint64_t, uint64_t end) {
-                      hardware_.at(end + rma::kNotified, [this](uint64_t done) {
-                          end_notification(done, VELO_ERROR_NONE);
-                      });
-                  });
+            write(then, slot, notification_.entry[0], [this](uint64_t, uint64_t end) {
+                hardware_.at(end + rma::kNotified,
+                             [this](uint64_t done) { end_notification(done, VELO_ERROR_NONE); });
+            });
         });
     });
 }
 
 void FastRma::end_notification(uint64_t cycle, uint8_t error)
 {
-    Told told = std::move(notifications_[*notifying_]->told);
-    notifications_[*notifying_].reset();
+    Told told = std::move(notification_.told);
     hardware_.at(cycle + 1, [this](uint64_t now) {
-        notifying_.reset();
+        notifying_ = false;
         next_notification(now);
     });
     told(cycle, error);

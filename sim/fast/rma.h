@@ -126,7 +126,7 @@ class FastRma
         Dma::Bytes bytes;
     };
     void read(Translation::Client client, uint64_t cycle, const Translation::Request &request,
-              bool keep, std::function<void(uint64_t cycle, Got got)> done);
+              bool keep, const std::function<void(uint64_t cycle, Got got)> &done);
 
     // --- packets that carry data or ask for a notification, velo_rma_completer ---
     struct Job {
@@ -196,9 +196,10 @@ class FastRma
     Packet asked_;             // that is served
     uint32_t answer_offset_ = 0;
 
-    std::array<std::optional<Notification>, kSources> notifications_;
+    std::array<std::optional<Notification>, kSources> notifications_; // that wait for their turn
     unsigned notify_turn_ = 0;
-    std::optional<unsigned> notifying_; // the source at work
+    bool notifying_ = false;
+    Notification notification_ = {}; // at work
     bool waits_for_room_ = false;
 };
 

@@ -46,7 +46,7 @@ void Translation::take_turn(uint64_t cycle)
     if (drop_due_)
         drop(cycle);
     unsigned tried = 0;
-    while (tried < kClients && !asked_[turn_]) {
+    while (tried < kClients && !asked_[turn_].answered) {
         turn_ = (turn_ + 1) % kClients;
         tried++;
     }
@@ -55,7 +55,7 @@ void Translation::take_turn(uint64_t cycle)
     auto client = static_cast<Client>(turn_);
     turn_ = (turn_ + 1) % kClients;
     busy_ = true;
-    const Request &request = asked_[client]->request;
+    const Request &request = asked_[client].request;
     uint64_t page = page_of(request.address);
     const Line &line = lines_[page % lines_.size()];
     bool is_hit = line.is_valid && line.page == page;
@@ -82,12 +82,12 @@ void Translation::take_turn(uint64_t cycle)
 void Translation::judge(uint64_t cycle, Client client, std::optional<uint64_t> entry)
 {
     busy_ = false;
-    Asked asked = *std::exchange(asked_[client], std::nullopt);
+    Asked asked = std::exchange(asked_[client], {});
     uint8_t error = verdict(asked.request, entry);
     uint64_t address = 0;
     if (error == VELO_ERROR_NONE) {
         open_[client]++;
-        address = velo_registered_page_frame(*entry) * rma::kPageBytes +
+        address = velo_registered_page_frame(entry.value_or(0)) * rma::kPageBytes +
                   asked.request.address % rma::kPageBytes;
     }
     asked.answered(cycle, {error, address});

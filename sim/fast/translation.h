@@ -59,14 +59,14 @@ class Translation
     };
     struct Asked {
         Request request;
-        Answered answered;
+        Answered answered; // none: no client asks
     };
 
     Dma &dma_;
     Timer &timer_;
     std::vector<Line> lines_;
     uint64_t table_ = 0;
-    std::array<std::optional<Asked>, kClients> asked_;
+    std::array<Asked, kClients> asked_{};
     unsigned turn_ = 0;
     bool busy_ = false;
     std::array<unsigned, kClients> open_{}, waited_{};

@@ -776,7 +776,8 @@ int main(int argc, char **argv)
     (void)std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // No line of one rank within another's.
     std::string which = argv[1];
     auto number = [&](int index, unsigned otherwise) {
-        return argc > index ? static_cast<unsigned>(std::atol(argv[index])) : otherwise;
+        return argc > index ? static_cast<unsigned>(std::strtoul(argv[index], nullptr, 10))
+                            : otherwise;
     };
     std::string own = "/tmp/velo-sim-test." + std::to_string(getpid());
     barrier_file = own + ".barrier";

@@ -15,7 +15,8 @@ namespace tlm
 template <unsigned Classes>
 void Network<Classes>::take_credits(Output &output, unsigned channel, unsigned units)
 {
-    output.credits[channel] = static_cast<int16_t>(output.credits[channel] - units);
+    output.credits[channel] =
+        static_cast<int16_t>(output.credits[channel] - static_cast<int>(units));
     output.granted = now();
     output.granted_units = static_cast<uint16_t>(units);
     output.granted_channel = static_cast<uint8_t>(channel);
@@ -178,7 +179,8 @@ template <unsigned Classes> void Network<Classes>::choose_channel(Sender &sender
 template <unsigned Classes>
 void Network<Classes>::credit(uint32_t out, unsigned channel, unsigned units)
 {
-    outputs_[out].credits[channel] = static_cast<int16_t>(outputs_[out].credits[channel] + units);
+    outputs_[out].credits[channel] =
+        static_cast<int16_t>(outputs_[out].credits[channel] + static_cast<int>(units));
     if (!outputs_[out].waiting[channel])
         return;
     if (congestion_)

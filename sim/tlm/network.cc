@@ -174,7 +174,7 @@ template <unsigned Classes> void Network<Classes>::inject(unsigned number)
     unsigned bytes = is_one ? source.bytes_left : std::min(source.bytes_left, params_.put_bytes);
     source.bytes_left -= bytes;
     source.has_message = source.bytes_left > 0;
-    source.credits = static_cast<int16_t>(source.credits - params_.units(words));
+    source.credits = static_cast<int16_t>(source.credits - static_cast<int>(params_.units(words)));
     put(now() + params_.to_request, kArrive, port(node, links_ + number % Classes),
         launch(number, words, bytes));
     Cycle next = now() + words;

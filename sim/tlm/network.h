@@ -78,17 +78,17 @@ template <unsigned Classes> class Network
     void slow_down(const SlowHost &host) { slow_ = host; }
 
     void set_ends(Ends &ends);
-    // There may be a message of this source where there was none, born now or later. Not within
-    // run().
-    void offer(unsigned source);
+    // There may be a message of the source of this number where there was none, born now or later.
+    // Not within run().
+    void offer(unsigned number);
     // The message that waits first at the node may have room now. Not within run().
     void make_room(unsigned node);
-    // The unit reads that many words of the packet that came last to the port, one a cycle from
-    // `first` on, which is not before now; `ends`: these are its last ones.
-    void read(unsigned port, Cycle first, unsigned words, bool ends);
+    // The unit reads that many words of the packet that came last to the port `at`, one a cycle
+    // from `first` on, which is not before now; `ends`: these are its last ones.
+    void read(unsigned at, Cycle first, unsigned words, bool ends);
     // The unit is done with that packet, and reads what is behind it from `free` on. Not within
     // run().
-    void took(unsigned port, Cycle free);
+    void took(unsigned at, Cycle free);
 
     // All cycles before `end`.
     void run(Cycle end);
@@ -256,10 +256,10 @@ template <unsigned Classes> class Network
     void prefetch_switch(unsigned node) const;
 
     // --- hosts ---
-    void inject(unsigned source);
+    void inject(unsigned number);
     unsigned next_words(const Source &source) const;
-    uint32_t launch(unsigned source, unsigned words, unsigned bytes);
-    void inject_credit(unsigned source);
+    uint32_t launch(unsigned number, unsigned words, unsigned bytes);
+    void inject_credit(unsigned number);
     bool is_held(unsigned node);
     void notice(unsigned node, const Packet &packet, Cycle first_word);
     Cycle taken(unsigned node, Cycle begin, Cycle words);
