@@ -167,12 +167,9 @@ static void run_sizes(struct session *session, const struct operation *operation
                       struct blocks *blocks, unsigned count)
 {
     const struct options *options = &session->options;
-    size_t largest = 1;
-    for (unsigned i = 0; i < options->sizes_count; i++) {
-        largest = options->sizes_bytes[i] > largest ? options->sizes_bytes[i] : largest;
-    }
-    blocks->out = session_buffer(count * largest);
-    blocks->in = session_buffer(count * largest);
+    size_t largest_bytes = session_largest_bytes(session);
+    blocks->out = session_buffer(count * largest_bytes);
+    blocks->in = session_buffer(count * largest_bytes);
     while (session_next(session)) {
         for (unsigned i = 0; i < options->sizes_count; i++) {
             blocks->size_bytes = options->sizes_bytes[i];

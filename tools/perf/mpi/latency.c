@@ -74,11 +74,8 @@ static void run(struct session *session, measure *half_rtt_ns)
 {
     const struct options *options = &session->options;
     struct pingpong pingpong;
-    size_t largest = 0;
-    for (unsigned i = 0; i < options->sizes_count; i++) {
-        largest = options->sizes_bytes[i] > largest ? options->sizes_bytes[i] : largest;
-    }
-    pingpong_init(&pingpong, session, largest);
+    size_t largest_bytes = session_largest_bytes(session);
+    pingpong_init(&pingpong, session, largest_bytes);
     while (session_next(session)) {
         for (unsigned i = 0; i < options->sizes_count; i++) {
             batch(session, &pingpong, options->sizes_bytes[i], half_rtt_ns);

@@ -115,12 +115,9 @@ static void batch(struct session *session, struct side *side, unsigned senders, 
 static void run(struct session *session, struct side *side, unsigned senders)
 {
     const struct options *options = &session->options;
-    size_t largest = 1;
-    for (unsigned i = 0; i < options->sizes_count; i++) {
-        largest = options->sizes_bytes[i] > largest ? options->sizes_bytes[i] : largest;
-    }
+    size_t largest_bytes = session_largest_bytes(session);
     size_t messages = (size_t)side->peers * WINDOW;
-    side->buffer = session_buffer(messages * largest);
+    side->buffer = session_buffer(messages * largest_bytes);
     side->requests = calloc(messages, sizeof *side->requests);
     if (!side->requests) {
         rank_fail(EXIT_FAILED, "out of memory for %zu requests", messages);

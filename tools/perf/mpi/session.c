@@ -384,6 +384,16 @@ void session_report(struct session *session, const struct batch *batch)
     fflush(stdout);
 }
 
+size_t session_largest_bytes(const struct session *session)
+{
+    const struct options *options = &session->options;
+    size_t largest = 0;
+    for (unsigned i = 0; i < options->sizes_count; i++) {
+        largest = options->sizes_bytes[i] > largest ? options->sizes_bytes[i] : largest;
+    }
+    return largest;
+}
+
 unsigned char *session_buffer(size_t size_bytes)
 {
     size_t room_bytes = (size_bytes + 4096) & ~(size_t)4095;

@@ -101,6 +101,9 @@ void session_bracket_stream(struct session *session, struct bracket *out);
 /* Print a batch, or drop it if the cores moved; rank 0 only does anything. */
 void session_report(struct session *session, const struct batch *batch);
 
+/* The longest size of the command line; 0 if it has none. */
+size_t session_largest_bytes(const struct session *session);
+
 /* A buffer for messages, page-aligned and touched. */
 unsigned char *session_buffer(size_t size_bytes);
 
