@@ -2,7 +2,7 @@
 /*
  * Numbers of contexts, and whose they are.
  *
- * Who sends to a number, or enters memory for it, means the user who has it. So a number is the
+ * A process that sends to a number, or enters memory for it, means its user. So a number is the
  * user's who took it, also while no process of his has the context, as long as anything may mean
  * him by it:
  *

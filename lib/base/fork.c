@@ -25,8 +25,8 @@ static void make_mark(void)
         mark = page;
     else if (page != MAP_FAILED) /* A kernel before Linux 4.14. */
         munmap(page, page_bytes);
-    /* Where the kernel does not; an emulator may take the advice and not follow it, as QEMU's user
-     * mode does. */
+    /* The handler clears the word where the kernel does not: an emulator may take the advice and
+     * not follow it, as QEMU's user mode does. */
     (void)pthread_atfork(NULL, NULL, forget);
 }
 

@@ -93,8 +93,8 @@ static bool is_in_the_way(const struct velo_mq *mq, velo_id_t source)
     return (probed && source_fits(probed->source, source)) || first_for(mq, source);
 }
 
-/* Memory for a message. NULL: it stays in its ring. `peer` is NULL where there is none to note it.
- */
+/* Memory for a message. NULL: the message stays in its ring. `peer` is NULL where there is no
+ * memory to note its sender. */
 static struct velo_mq_message *room_for(struct velo_mq *mq, struct velo_mq_peer *peer,
                                         const struct arrival *arrival)
 {
@@ -177,8 +177,8 @@ int mq_recv_give_up(struct velo_mq *mq)
 {
     struct transfer *op = first_for(mq, mq->over.source);
     mq->work &= ~(uint32_t)WORK_OVER;
-    mq->work |=
-        WORK_RESUME; /* It may stand in the way of another receive, or another port's may. */
+    /* The message may be in the way of another receive, or one of another port may. */
+    mq->work |= WORK_RESUME;
     if (!op)
         return 0;
     posted_remove(&mq->spaces[op->space], op);

@@ -83,7 +83,7 @@ def mpi_programs(cores: int) -> list[Program]:
 
 
 def native_jobs(cpus: Sequence[int]) -> list[Job]:
-    """The same without an MPI."""
+    """Pairs and RandomAccess without an MPI."""
     common = ("--cpus", ",".join(map(str, cpus)), "--time-ms", str(TIME_MS))
     out = [
         Job(f"velo rate, {pairs} pairs", ("rate", "--sizes", "8,4096", "--pairs", str(pairs),

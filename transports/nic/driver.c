@@ -173,7 +173,7 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
     return result;
 }
 
-/* What is mapped has layouts that this library was built with. */
+/* The driver maps ring, queue and pages in the layouts that this library was built with. */
 static int check_layouts(const struct velo_card_take *taken)
 {
     if (taken->ring_layout == VELO_CARD_RING_LAYOUT &&

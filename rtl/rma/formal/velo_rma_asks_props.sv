@@ -9,7 +9,7 @@
 //     node waits to be shown (or was shown in the cycle before).
 //   * The next one is shown MaxLoad cycles after it was kept and the last one was done, at most.
 //   * After a reset there is nothing.
-// What is granted: a pulse of `keep_i` comes once for a packet, with or behind the last beat of its request
+// The proof assumes: a pulse of `keep_i` comes once for a packet, with or behind the last beat of its request
 // (velo_rma_accept; velo_rma_take counts the beats), when the counts have been cleared, and its node with it.
 
 `define VELO_ASSUME_HERE
@@ -61,7 +61,7 @@ module velo_rma_asks_props
   logic ready, room, job_valid, passed_over;
   `VELO_ASSUME(KeptOnceAndWhole, !keep_i || ((!kept_q || (beat_valid_i && sop)) &&
                beats >= (update ? 4'(AllBeats) : 4'(HeadBeats)) && ready))
-  // Who sent it: a field of the first beat.
+  // The sender of the packet: a field of its first beat.
   logic [7:0] node_q;
   always_ff @(posedge clk_i) if (beat_valid_i && sop) node_q <= beat_data_i[59:52];
 

@@ -10,7 +10,7 @@
 //   * Each late one is told once, as what it was; nothing is told without one.
 //   * What was asked has ended, is late, or is open.
 //   * The next one may be sent when its entry is free and its node's are few.
-// What is granted: an operation is sent only when it may be (velo_rma_requester), and an answer that is written is
+// The proof assumes: an operation is sent only when it may be (velo_rma_requester), and an answer that is written is
 // known and held until it ends (velo_rma_accept: its header and command stand, a cycle before and all the time).
 
 `define VELO_ASSUME_HERE

@@ -105,7 +105,7 @@ module velo_rma_asks
       clear_node_q <= '0;
     end else begin
       room_o  <= waits != share_t'(PerNode);
-      // What is kept is counted first; it never is in two cycles in a row.
+      // A request that is kept is counted before one that is shown; none is kept in two cycles in a row.
       shown_q <= shown || (shown_q && keep);
       stale_q <= void_o || (stale_q && !clearing_q);
       if (clearing_q) begin
@@ -259,7 +259,7 @@ module velo_rma_asks
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(ShareCounts, PerNode >= 1 && NodeBits <= 8)
   `VELO_ASSERT(NextIsNext, next_q == after(read_q))
-  // What is shown needs its slot no more.
+  // A request that is shown needs its slot no more.
   `VELO_ASSERT(
       NothingOverWhatWaits,
       !write || count_q < count_t'(Slots) || (count_q == count_t'(Slots) && state_q == StJob))

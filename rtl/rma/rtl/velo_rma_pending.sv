@@ -9,7 +9,7 @@
 // So the target has a slot for each (velo_rma_asks). At the pulse `ask_valid_i` it is sent, with header and command.
 //
 // `known_o`, a cycle after an answer's header and command: they fit an operation that is not over, in every field
-// that names memory, user or node. What is not known is dropped unwritten, so memory changes only where
+// that names memory, user or node. An answer that is not known is dropped unwritten, so memory changes only where
 // this node asked for it. `busy_i`: an answer that is known is written; with it the operation counts as begun, and
 // its time starts anew. `ended_i`: the last one was.
 //
