@@ -355,6 +355,9 @@ void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
 void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message);
 /** May a deferred peer have sent a message for such a receive? */
 bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source);
+/** The caller tells the program of mq->over. The message may be in the way of another receive, or
+ *  one of another port may: such a receive is told at the next look. */
+void mq_recv_told_over(struct velo_mq *mq);
 /** End one receive that waits for what mq->over is in the way of. Returns the number of events. */
 int mq_recv_give_up(struct velo_mq *mq);
 /** VELO_ERR_NO_MEMORY, with the words for mq->over. */

@@ -30,11 +30,8 @@ static int look_for(struct velo_mq *mq, uint8_t space, velo_id_t source, uint64_
         fetch_deferred(mq, &wanted);
         *message = mq_recv_find_kept(mq, space, source, match, ignore);
         bool is_over = mq->work & WORK_OVER;
-        if (is_over) {
-            /* This probe tells it. A receive that waits, too, is told at the next look. */
-            mq->work &= ~(uint32_t)WORK_OVER;
-            mq->work |= WORK_RESUME;
-        }
+        if (is_over)
+            mq_recv_told_over(mq);
         if (!*message && is_over)
             return mq_recv_fail_over(mq);
     }

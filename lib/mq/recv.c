@@ -173,12 +173,16 @@ int mq_recv_fail_over(const struct velo_mq *mq)
                      over->len_bytes, node, vpid);
 }
 
+void mq_recv_told_over(struct velo_mq *mq)
+{
+    mq->work &= ~(uint32_t)WORK_OVER;
+    mq->work |= WORK_RESUME;
+}
+
 int mq_recv_give_up(struct velo_mq *mq)
 {
     struct transfer *op = first_for(mq, mq->over.source);
-    mq->work &= ~(uint32_t)WORK_OVER;
-    /* The message may be in the way of another receive, or one of another port may. */
-    mq->work |= WORK_RESUME;
+    mq_recv_told_over(mq);
     if (!op)
         return 0;
     posted_remove(&mq->spaces[op->space], op);

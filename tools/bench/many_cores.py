@@ -97,8 +97,8 @@ def native_jobs(cpus: Sequence[int]) -> list[Job]:
 
 def why_absent(stack: Stack, cpus: Sequence[int]) -> str | None:
     """Why an MPI cannot be measured; nothing is installed to mend that."""
-    if stack.build.wheels and not (stack.build.folder / "installed").is_file():
-        return f"it is not in {stack.build.folder}; `make bench` installs it"
+    if not stack.build.is_installed:
+        return f"its pinned release is not in {stack.build.folder}; `make bench` installs it"
     return stack.missing(cpus)
 
 

@@ -78,6 +78,21 @@ def test_an_mpi_that_is_not_installed_is_named_and_not_fetched(
     assert {task.title.split(",")[0] for task in chosen} == {"velo rate", "velo RandomAccess"}
 
 
+def test_an_mpi_of_an_older_pin_is_named_and_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "PEERS_DIR", tmp_path)
+    stack = next(stack for stack in STACKS if stack.build.wheels)
+    monkeypatch.setattr(many_cores, "STACKS", [stack])
+    stamp = stack.build.folder / "installed"
+    stamp.parent.mkdir(parents=True)
+    stamp.write_text(f"{stack.build.wheels[0]}==0.1")
+    absent: dict[str, str] = {}
+    many_cores.tasks([0, 1], Collected(), Peers(), {}, absent)
+    assert "make bench" in absent[stack.name]
+    assert stamp.read_text().endswith("==0.1")
+
+
 def test_the_table_has_our_best_beside_the_best_of_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -81,17 +81,29 @@ class Build:
         self._install()
         self._compile()
 
+    @property
+    def is_installed(self) -> bool:
+        """Whether its wheels are in its folder in the pinned releases."""
+        return not self.wheels or (self._stamp.is_file() and self._stamp.read_text() == self._pins)
+
+    @property
+    def _stamp(self) -> Path:
+        return self.folder / "installed"
+
+    @property
+    def _pins(self) -> str:
+        return "\n".join(f"{wheel}=={pins()[wheel]}" for wheel in self.wheels)
+
     def _install(self) -> None:
-        wanted = "\n".join(f"{wheel}=={pins()[wheel]}" for wheel in self.wheels)
-        stamp = self.folder / "installed"
-        if not self.wheels or (stamp.is_file() and stamp.read_text() == wanted):
+        if self.is_installed:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         # Without dependencies: of these, impi-rt names one, which its shared memory does not use.
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                "--no-input", "--no-deps", "--ignore-installed"]  # fmt: skip
-        helpers.output([*pip, "--prefix", str(self.folder), *wanted.split("\n")], INSTALL_TIMEOUT_S)
-        stamp.write_text(wanted)
+        wheels = self._pins.split("\n")
+        helpers.output([*pip, "--prefix", str(self.folder), *wheels], INSTALL_TIMEOUT_S)
+        self._stamp.write_text(self._pins)
 
     def _compile(self) -> None:
         sources = [*sorted((SOURCES_DIR / "mpi").glob("*.c"))]
