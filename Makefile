@@ -65,6 +65,8 @@ paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, int
 	@scripts/setup sim
 	@scripts/build --without-tests --with-paper release
 	@grep -q '"dimmnet_figure5"' build/rtl-bench.json 2>/dev/null || scripts/rtl bench
+	@grep -q '"velo_regfile"' build/rtl-synth.json 2>/dev/null || \
+		scripts/rtl synth velo_requester velo_completer velo_regfile
 	@build/bin/velo paper -o build/paper.html --json build/paper.json
 
 test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.

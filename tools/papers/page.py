@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from markupsafe import Markup
 
-from papers import dimmnet, figure4
+from papers import dimmnet, figure4, sensitivity
 from papers.experiments import Results, Series
 from papers.points import EXTOLL_POINTS, HTX_POINT, VELO_POINTS, Point
 from velo import units
@@ -24,8 +24,21 @@ from velo.report.page import template
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 NONE = "–"
 ICPP = "VELO, ICPP 2008"
+WHITE = "VELO, white paper"
 FPGA = "case for FPGAs"
 RATES = "high message rates"
+# Table 1 of the VELO paper: flip-flops and LUTs of a Virtex-4 FX60.
+AREAS = {
+    "velo_requester": (88, 143), "velo_completer": (274, 365), "velo_regfile": (222, 199),
+}  # fmt: skip
+TCP_NS = 62e3
+# Table I: what a message of 8 bytes of payload takes of the link, and the link's rate with nothing
+# else on it.
+PAPER_PEAK = 78e6
+# A packet on a cable: start word, header of two words, CRC (spec, layout packet).
+PROTOCOL_BYTES = 16
+# bench_network's message of 8 bytes has 16 bytes of an upper layer's header.
+BENCH_MESSAGE_BYTES = 24
 # Of one word in the 32-bit path; the link of EXTOLL R1 moves one a cycle, as ours does.
 LINK_BYTES_A_CYCLE = 4
 PAPER_RATE = 9.73e6
@@ -59,8 +72,12 @@ def _cycles_text(value: float) -> str:
     return f"{value:.0f} cycles"
 
 
+def _size_text(value: float) -> str:
+    return f"{value:.0f} B"
+
+
 # How values of which less is better are shown.
-LESS_IS_BETTER = (_cycles_text, units.time_ns)
+LESS_IS_BETTER = (_cycles_text, _size_text, units.time_ns)
 
 
 def _at(experiment: str, x: float, scale: Callable[[float], float] = lambda v: v) -> Any:
@@ -101,6 +118,42 @@ def _bytes_a_message(results: Results, point: Point) -> float | None:
     return word * point.clock_mhz * 1e6 / rate if rate else None
 
 
+def _share_of_peak(results: Results, point: Point) -> float | None:
+    taken = _bytes_a_message(results, point)
+    return 8 / taken if taken else None
+
+
+def _protocol(results: Results, point: Point) -> float | None:
+    """Known at 32 bits; a wider path also fills its words."""
+    is_narrow = point.width_bits == 32 and results.of("rate by pairs")
+    return float(PROTOCOL_BYTES) if is_narrow else None
+
+
+def _gap(results: Results, point: Point) -> float | None:
+    cycles = results.cycles.get("cycles_per_8B_message") if point.width_bits == 32 else None
+    if cycles is None:
+        return None
+    return float(LINK_BYTES_A_CYCLE * cycles - BENCH_MESSAGE_BYTES - PROTOCOL_BYTES)
+
+
+def _mpi_overhead(results: Results, point: Point) -> float | None:
+    """What is left of a message's bytes on the link."""
+    taken, gap = _bytes_a_message(results, point), _gap(results, point)
+    return None if taken is None or gap is None else taken - gap - PROTOCOL_BYTES - 8
+
+
+def _half_of_link(results: Results, point: Point) -> float | None:
+    """The smallest message with which half of the link is used."""
+    series = next((s for s in results.of("api stream") if s.point == point), None)
+    link = LINK_BYTES_A_CYCLE * point.width_bits / 32 * point.clock_mhz * 1e6
+    sizes = [x for x, y in sorted(series.values) if x * y >= link / 2] if series else []
+    return sizes[0] if sizes else None
+
+
+def _bytes_text(value: float) -> str:
+    return f"{value:.1f} B"
+
+
 CLAIMS = (
     Claim(ICPP, "host port to host port, hardware alone", 64, _cycles, _cycles_text, VELO_POINTS,
           "fig. 4"),
@@ -116,6 +169,14 @@ CLAIMS = (
           "section 5; one core"),
     Claim(ICPP, "message rate, 32 B", 3e6, _at("api stream", 32), units.rate, VELO_POINTS,
           "section 5; theirs: “over 3 million”"),
+    Claim(WHITE, "half round trip on an ASIC, velo.h, 8 B", 500, _at("api latency", 8),
+          units.time_ns, VELO_POINTS, "page 9: less than that, with hardware five times as fast; "
+          "ours in the last columns", is_compared=False),
+    Claim(WHITE, "message with which half of the link is used", 32, _half_of_link, _size_text,
+          VELO_POINTS, "page 9, n½; our link is twice as wide"),
+    Claim(WHITE, "TCP over Gigabit Ethernet takes so many times as long", TCP_NS / 970,
+          _at("api latency", 8, lambda ns: TCP_NS / ns), lambda v: f"{v:.0f}", VELO_POINTS,
+          "page 8: 62 µs, half round trip of NetPIPE", is_compared=False),
     Claim(FPGA, "half round trip, Open MPI's MTL, 128 B", 2440, _at("netpipe latency", 128),
           units.time_ns, EXTOLL_POINTS, "fig. 3"),
     Claim(FPGA, "the same, a host access takes 180 ns", 2440, _at("netpipe latency", 128),
@@ -124,13 +185,30 @@ CLAIMS = (
     Claim(FPGA, "streaming bandwidth, Open MPI's MTL, 4 KiB", None,
           _at("netpipe stream", 4096, lambda ns: 4096e9 / ns), units.bandwidth, EXTOLL_POINTS,
           "fig. 4; theirs is only drawn, their link carries 624 MB/s"),
+    Claim(FPGA, "half round trip, PingPong of the Intel MPI Benchmarks, 128 B", None,
+          _at("pingpong", 128), units.time_ns, EXTOLL_POINTS, "fig. 5; only drawn: “very similar” "
+          "to figure 3 up to 256 B"),
+    Claim(FPGA, "RandomAccess, two nodes, small table", None, _at("gups by table", 1 << 12),
+          units.gups, EXTOLL_POINTS, "fig. 6; only drawn: about 2.8 times InfiniBand's at both "
+          "tables. 32 ranks, as two nodes of 16 cores; 2^12 words"),
+    Claim(FPGA, "RandomAccess, two nodes, large table", None, _at("gups by table", 1 << 16),
+          units.gups, EXTOLL_POINTS, "fig. 6; theirs is the largest that fits into 32 GB, ours has "
+          "2^16 words"),
     Claim(RATES, "MPI message rate, 8 B, best of all pairs", PAPER_RATE, _best("rate by pairs"),
           units.rate, EXTOLL_POINTS, "table I, fig. 4"),
     Claim(RATES, "MPI bandwidth, four pairs", 480e6, _best("rate by size", by_size=True),
           units.bandwidth, EXTOLL_POINTS, "fig. 3; theirs is the peak of the same test"),
-    Claim(RATES, "of the link, for each 8-byte message", 64, _bytes_a_message,
-          lambda v: f"{v:.1f} B", EXTOLL_POINTS, "table I: 8 of them payload, 16 the MPI header",
-          is_compared=False),
+    Claim(RATES, "the same, of the 78 M/s that payload alone would allow", PAPER_RATE / PAPER_PEAK,
+          _share_of_peak, lambda v: f"{v:.1%}", EXTOLL_POINTS, "table I", is_compared=False),
+    Claim(RATES, "of the link, for each 8-byte message", 64, _bytes_a_message, _bytes_text,
+          EXTOLL_POINTS, "table I, of which:", is_compared=False),
+    Claim(RATES, "– network protocol", 32, _protocol, _bytes_text, EXTOLL_POINTS[:1],
+          "table I; ours: start word, header, CRC", is_compared=False),
+    Claim(RATES, "– gaps of switch and network interface", 8, _gap, _bytes_text, EXTOLL_POINTS[:1],
+          "table I; ours: of messages of 24 bytes, measured by make rtl-bench", is_compared=False),
+    Claim(RATES, "– MPI's header", 16, _mpi_overhead, _bytes_text, EXTOLL_POINTS[:1],
+          "table I; ours: what is left but the 8 bytes of payload, so a pause of the hosts counts "
+          "here, too", is_compared=False),
     Claim(RATES, "RandomAccess, 8 nodes, 64 ranks", 0.20853e9, _at("gups", 64), units.gups,
           EXTOLL_POINTS, "table IV. No agreement, however close: computing is free here, and the "
           "table has 2^16 words. The paper extrapolates 1.45 to 1.54 and 1.90 GUP/s for the newer; "
@@ -180,7 +258,8 @@ PATH = "Our path is 32 bits wide, theirs 16: 400 and 200 MB/s at 100 MHz."
 DRAWINGS = (
     Drawing(ICPP, "Figure 5: half round trip on the API", "api latency", "half round trip",
             units.time_ns, _itself,
-            (("paper, VELO", 8, 970), ("paper, InfiniPath's MPI", 8, 1140)),
+            (("paper, VELO", 8, 970), ("paper, InfiniPath's MPI", 8, 1140),
+             ("white paper, TCP, Gigabit Ethernet", 8, TCP_NS)),
             ("The hardware takes fewer cycles than theirs, module by module in figure 4 (make "
              "rtl-bench measures it); theirs hold a HyperTransport core.", PATH,
              "A word of each message of velo.h names the connection, which theirs has not.")),
@@ -205,6 +284,16 @@ DRAWINGS = (
             ("The paper draws its curve without values: 5.1 times InfiniBand SDR at best.",
              "Messages to 16 KiB go through VELO, in lines that carry 56 bytes at most; in the "
              "later paper RMA took over beyond 2 KiB, with less overhead a byte.")),
+    Drawing(FPGA, "Figure 5: PingPong of the Intel MPI Benchmarks", "pingpong", "half round trip",
+            units.time_ns, _itself, (),
+            ("By the definition of the suite: MPI_Send and MPI_Recv, half of the mean round trip, "
+             "0 bytes and powers of two; velo-mpi-perf latency does that. The paper draws its "
+             "curve without values.", FREE)),
+    Drawing(FPGA, "Figure 6: RandomAccess on two nodes, two tables", "gups by table",
+            "updates a second", units.gups, _itself, (),
+            ("The paper draws bars without values. 16 ranks a node, one for each of its cores. "
+             + FREE,),
+            "words of the table"),
     Drawing(RATES, "Figure 3: message rate over size, four pairs", "rate by size",
             "messages a second", units.rate, _itself, (("paper, EXTOLL", 8, PAPER_RATE),),
             (FREE, "Windows of 64 messages, as the OSU test has them.")),
@@ -303,6 +392,20 @@ def cycle_rows(cycles: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
     return out
 
 
+def area_rows(areas: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Table 1 of the VELO paper: flip-flops and LUTs; nothing unless all of ours are there."""
+    if not areas.keys() >= AREAS.keys():
+        return []
+
+    def text(ff: int, luts: int) -> str:
+        return f"{ff} flip-flops, {luts} LUTs"
+
+    return [
+        (name.replace("_", " "), text(*paper), text(areas[name]["ff"], areas[name]["lut4"]))
+        for name, paper in AREAS.items()
+    ]
+
+
 def figures(results: Results) -> list[Figure]:
     """Every picture for which something has run."""
     out = []
@@ -330,6 +433,8 @@ def write(results: Results, output: Path) -> None:
         conclusion=conclusion(results),
         groups=[(k, list(g)) for k, g in groupby(shown, key=lambda row: row.source)],
         cycles=cycle_rows(results.cycles),
+        areas=area_rows(results.areas),
+        sensitivity=sensitivity.section(results.prediction),
         figures=figures(results),
         dimmnet=dimmnet.section(results.cycles),
         series=results.series,

@@ -3,6 +3,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from papers import extrapolation
 from papers.extrapolation import Curve, Quality, Sample
@@ -107,6 +108,22 @@ class Results:
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1) + "\n"
+
+
+def from_dict(said: dict[str, Any]) -> Results:
+    """What Results.to_json() wrote; curves and predictions are made anew from the runs."""
+
+    def run(fields: dict[str, Any]) -> Run:
+        return Run(**fields | {"point": Point(**fields["point"])})
+
+    variations = [
+        Variation(v["name"], [run(each) for each in v["runs"]], v["xs"]) for v in said["variations"]
+    ]
+    direct = [run(each) for each in said["direct"]]
+    results = Results(said["program"], said["metric"], said["computing"], run(said["base"]),
+                      variations, direct, said["absent"])  # fmt: skip
+    conclude(results)
+    return results
 
 
 def conclude(results: Results) -> None:

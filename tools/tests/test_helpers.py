@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from velo import helpers, tree
-from velo.errors import VeloError, VerifyError
+from velo.errors import LateError, VeloError, VerifyError
 
 TOOLS = Path(__file__).resolve().parents[1]
 
@@ -132,3 +132,46 @@ def test_output_of_a_program_that_takes_too_long_is_an_error() -> None:
 def test_output_of_a_program_that_fails_shows_its_last_words() -> None:
     with pytest.raises(VeloError, match=r"sh failed with exit code 7:\noops"):
         helpers.output(["sh", "-c", "echo oops >&2; exit 7"], 5)
+
+
+def side_by_side(
+    *programs: str, at_once: int = 2, timeout_s: float = 20
+) -> list[tuple[int, str | VeloError]]:
+    argvs = [[sys.executable, "-c", program] for program in programs]
+    return list(helpers.outputs(argvs, at_once, timeout_s))
+
+
+def test_programs_side_by_side_are_told_apart() -> None:
+    found = dict(side_by_side("print(1)", "print(2)", "import sys; sys.exit('no')", at_once=3))
+    assert (found[0], found[1]) == ("1\n", "2\n")
+    assert isinstance(found[2], VeloError) and "failed with exit code 1:\nno" in str(found[2])
+
+
+def test_only_so_many_programs_run_at_a_time(tmp_path: Path) -> None:
+    program = (
+        f"import os, time; open({str(tmp_path)!r} + '/' + str(os.getpid()), 'w').close(); "
+        f"n = len(os.listdir({str(tmp_path)!r})); time.sleep(.2); print(n); "
+        f"os.remove({str(tmp_path)!r} + '/' + str(os.getpid()))"
+    )
+    counts = [int(str(said)) for _, said in side_by_side(*[program] * 5, at_once=2)]
+    assert len(counts) == 5 and max(counts) == 2
+
+
+def test_a_program_that_is_late_is_stopped() -> None:
+    began_s = time.monotonic()
+    ((_, said),) = side_by_side("import time; time.sleep(60)", timeout_s=0.5)
+    assert isinstance(said, LateError) and "did not end within" in str(said)
+    assert time.monotonic() - began_s < 30
+
+
+def test_all_programs_end_with_the_one_who_iterates(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    slow = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    quick = f"import os, time\nwhile not os.path.exists({str(mark)!r}): time.sleep(.01)"
+    calls = helpers.outputs([[sys.executable, "-c", p] for p in (slow, quick)], 2, 60)
+    assert next(calls)[0] == 1
+    calls.close()
+    while not mark.read_text():
+        time.sleep(0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)

@@ -15,6 +15,8 @@ from typing import Any
 from velo.errors import EXIT_VERIFY, LateError, VeloError, VerifyError
 
 STOP_GRACE_S = 2.0
+# How often several programs are asked whether one has ended.
+POLL_S = 0.02
 # Lines of a program's last words that are worth showing.
 STDERR_LINES = 12
 
@@ -123,6 +125,68 @@ def output(argv: Sequence[str | Path], timeout_s: float | None, **popen: Any) ->
         if process.returncode != 0:
             raise VeloError(f"{argv[0]} {_how_it_ended(process.returncode)}{_because(stderr)}")
         return text
+
+
+def outputs(
+    argvs: Sequence[Sequence[str | Path]], at_once: int, timeout_s: float
+) -> Generator[tuple[int, str | VeloError], None, None]:
+    """What programs print that run side by side, `at_once` of them, begun in their order.
+
+    Yields the number of each as it ends, with what it printed, or with the error that output()
+    raises for it. All that still run are stopped when the caller stops iterating.
+    """
+    waiting = list(enumerate(argvs))[::-1]
+    running_now: dict[int, _Running] = {}
+    with contextlib.ExitStack() as stack:
+        while waiting or running_now:
+            while waiting and len(running_now) < at_once:
+                number, argv = waiting.pop()
+                running_now[number] = stack.enter_context(_started(argv, timeout_s))
+            ended = [number for number, program in running_now.items() if program.is_over()]
+            for number in ended:
+                yield number, running_now.pop(number).outcome()
+            if not ended:
+                time.sleep(POLL_S)
+
+
+class _Running:
+    """One of several programs, whose output goes to files, so that nobody has to read along."""
+
+    def __init__(
+        self,
+        name: str | Path,
+        process: subprocess.Popen[str],
+        stdout: Any,
+        stderr: Any,
+        timeout_s: float,
+    ) -> None:
+        self._name, self._process, self._stdout, self._stderr = name, process, stdout, stderr
+        self._timeout_s = timeout_s
+        self._deadline_s = time.monotonic() + timeout_s
+
+    def is_over(self) -> bool:
+        return self._process.poll() is not None or time.monotonic() > self._deadline_s
+
+    def outcome(self) -> str | VeloError:
+        """Of a program that is over; one that is late is stopped."""
+        name, code = self._name, self._process.poll()
+        if code is None:
+            stop(self._process)
+            return LateError(f"{name} did not end within {self._timeout_s:.0f} s")
+        if code != 0:
+            return VeloError(f"{name} {_how_it_ended(code)}{_because(self._stderr)}")
+        self._stdout.seek(0)
+        return str(self._stdout.read())
+
+
+@contextlib.contextmanager
+def _started(argv: Sequence[str | Path], timeout_s: float) -> Iterator[_Running]:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stdout,
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
+        running(argv, stdout=stdout, stderr=stderr) as process,
+    ):
+        yield _Running(argv[0], process, stdout, stderr, timeout_s)
 
 
 def _parse(text: str) -> dict[str, Any] | None:
