@@ -14,7 +14,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
-from papers import apart
 from papers.points import (
     EIGHT_NODES,
     EXTOLL_POINTS,
@@ -26,6 +25,7 @@ from papers.points import (
 )
 from papers.prediction import Results as Predicted
 from velo import tree
+from velo.cluster import apart
 from velo.errors import UsageError, VeloError
 from velo.measure.mpi import netpipe
 

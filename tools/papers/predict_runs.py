@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from papers import apart, extrapolation, points
+from papers import extrapolation, points
 from papers.points import Point
 from papers.prediction import (
     LARGE_BYTES,
@@ -20,7 +20,7 @@ from papers.prediction import (
     Variation,
 )
 from velo import display, helpers, tree
-from velo.cluster import description
+from velo.cluster import apart, description
 from velo.cluster.job import Job
 from velo.cluster.job import plan as make_job
 from velo.errors import UsageError, VeloError

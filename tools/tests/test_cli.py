@@ -37,7 +37,7 @@ def test_the_groups_have_all_commands_and_an_example_that_is_understood(
             words = cli.run.protect(part.split()[1:])
             parsed = parser.parse_args(words).command
             assert parsed in map(cli.name_of, group.modules)
-    named = re.findall(r"^    (\w+) ", text, re.MULTILINE)
+    named = re.findall(r"^    ([\w-]+) ", text, re.MULTILINE)
     [choices] = [a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
     assert sorted(named) == sorted(choices)
     assert all(len(line) <= 100 for line in text.splitlines())

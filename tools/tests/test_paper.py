@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from papers import apart, dimmnet, experiments, figure4, points, prediction, sensitivity
+from papers import dimmnet, experiments, figure4, points, prediction, sensitivity
 from papers import page as paper_page
+from velo.cluster import apart
 from velo.errors import UsageError, VeloError
 
 HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
@@ -45,7 +46,7 @@ def test_a_file_with_some_of_the_cycles_counts_as_none(
 ) -> None:
     file = tmp_path / "rtl-bench.json"
     monkeypatch.setattr(experiments, "RTL_BENCH", file)
-    whole = {name: {} for name in experiments.CYCLES_NEEDED}
+    whole: dict[str, object] = {name: {} for name in experiments.CYCLES_NEEDED}
     file.write_text(json.dumps(whole))
     assert experiments.read_cycles() == whole
     # What `make test` leaves, by the test of the PCS.

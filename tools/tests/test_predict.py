@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from papers import apart, extrapolation, predict_runs, predict_tables, prediction
+from papers import extrapolation, predict_runs, predict_tables, prediction
 from papers.extrapolation import Exponential, Inverse, Sample
 from velo import cli, tree
+from velo.cluster import apart
 from velo.errors import UsageError, VeloError
 
 XS = (1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)

@@ -46,3 +46,14 @@ def share(text: str) -> float:
         if 0 < value <= 1:
             return value
     raise argparse.ArgumentTypeError(f"'{text}' is not a share above 0 and up to 1, such as 0.89")
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers above 0 with commas between them, in the order given; for checked()."""
+    found = []
+    for part in text.split(","):
+        try:
+            found.append(positive(part))
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(str(error)) from error
+    return found

@@ -29,7 +29,11 @@ class Group(NamedTuple):
 
 
 # Of these the first two are ever installed, with the simulator.
-CLUSTER = ("velo.cluster.sim", "velo.cluster.trace") if tree.has("velo/cluster") else ()
+CLUSTER = (
+    ("velo.cluster.sim", "velo.cluster.trace", "velo.cluster.what_if")
+    if tree.has("velo/cluster")
+    else ()
+)
 PAPERS = ("papers.predict", "papers.paper") if tree.has("papers") else ()
 BENCH = ("bench.bench",) if tree.has("bench") else ()
 VM = ("vm.vm",) if tree.has("vm") else ()
@@ -48,7 +52,7 @@ GROUPS = (
 
 def name_of(module: str) -> str:
     """The command that a module has."""
-    return module.rpartition(".")[2]
+    return module.rpartition(".")[2].replace("_", "-")
 
 
 COMMANDS = {name_of(module): module for group in GROUPS for module in group.modules}
@@ -70,6 +74,8 @@ EXAMPLES = (
      "Run a program on eight simulated nodes, in virtual time."),
     ("velo vm --nodes 2 -- NPopenmpi -u 1024 -o /dev/null",
      "Run NetPIPE between two virtual machines with simulated cards."),
+    ("velo what-if --latency 100,200 -o page.html -- ./my-mpi-program",
+     "See what its run time would be with longer cables, and how many it passes in a row."),
     ("velo predict -o page.html -- NPopenmpi -u 4096 -n 3 -o /dev/null",
      "Predict its speed on faster hardware, and compare with a run there."),
 )  # fmt: skip
@@ -188,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = run.protect(sys.argv[1:] if argv is None else argv)
     parser = build_parser(words)
     try:
-        if words and words[0] in ("sim", "trace") and words[0] not in COMMANDS:
+        if words and words[0] in ("sim", "trace", "what-if") and words[0] not in COMMANDS:
             tree.find("velo-sim")  # It says how to get what has these commands.
         args = parser.parse_args(words)
         if args.command is None:
