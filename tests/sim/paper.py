@@ -27,8 +27,12 @@ with tempfile.TemporaryDirectory() as folder:
         sys.exit(f"{' '.join(argv)}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
     print(done.stdout)
     text = page.read_text(encoding="utf-8")
-    found = {s["experiment"]: s["hashes"] for s in json.loads(values.read_text())["series"]}
-assert text.count("<svg") == 9, text.count("<svg")
-for word in ("970 ns", "9.73 M/s", "2.44 µs"):
+    said = json.loads(values.read_text())
+found = {s["experiment"]: s["hashes"] for s in said["series"]}
+prediction = said["prediction"]
+slower = [run for variation in prediction["variations"] for run in variation["runs"]]
+found["predict"] = [run["hash"] for run in (prediction["base"], *slower)]
+assert text.count("<svg") == 14, text.count("<svg")
+for word in ("970 ns", "9.73 M/s", "2.44 µs", "Table III", "TCP over Gigabit Ethernet"):
     assert word in text, word
 recorded.check(RECORD, found)
