@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> None:
         bar.step(f"{len(calls)} runs, {args.jobs} side by side")
         measured = experiments.measure(results, calls, args.jobs)
         for done, (title, note) in enumerate(measured, start=1):
-            bar.step(title)
             bar.advance_to(done, note)
+            bar.step(title)
     if not results.series and not results.prediction:
         raise VeloError("nothing could be run:\n" + "\n".join(results.absent))
     page.write(results, output)

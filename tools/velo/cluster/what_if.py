@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> None:
         bar.step(f"{len(missing)} runs, {args.jobs} side by side")
         for done, run in enumerate(grid.measure(network, missing, args.jobs), start=1):
             table.add(run)
-            bar.step(run.point.text)
             bar.advance_to(done, units.time_ns(run.time_ns))
+            bar.step(run.point.text)
     found = grid.Findings.of([table[point] for point in points])
     console.print(grid.shown(found))
     for sentence in found.sentences():
