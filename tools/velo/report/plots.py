@@ -203,7 +203,7 @@ def curves(
             axes.xaxis.set_major_locator(FixedLocator(sorted({x for part in points for x in part})))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
             left = 0 if xs[0] < xs[-1] / 2 else xs[0]
-            room = 0.06 * (xs[-1] - left)
+            room = 0.06 * (xs[-1] - left) or 0.5
             axes.set_xlim(left - room if left else 0, xs[-1] + room)
             axes.set_xlabel(x_label)
         ys = [y for curve in drawn for y in curve.ys] + [y for _, _, y in marks]
