@@ -2,6 +2,7 @@
 #include "btl_velo.h"
 
 #include "common/persistent.h"
+#include "common/runtime.h"
 
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/btl/base/btl_base_error.h"
@@ -209,6 +210,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
      */
     btl_velo.super.btl_flags |= MCA_BTL_ATOMIC_SUPPORTS_GLOB;
     velo_ompi_idle_init(&btl_velo.idle, &own->params);
+    velo_ompi_hurry_runtime();
     modules[0] = &btl_velo.super;
     *count = 1;
     return modules;

@@ -2,6 +2,7 @@
 #include "mtl_velo.h"
 
 #include "common/persistent.h"
+#include "common/runtime.h"
 
 #include "ompi/mca/bml/base/base.h"
 #include "opal/mca/base/mca_base_var.h"
@@ -173,6 +174,7 @@ static mca_mtl_base_module_t *component_init(VELO_OMPI_MTL_INIT_PARAMS)
                            (uint32_t)velo_ompi_local_ranks() != velo_ompi_ranks();
     velo_ompi_idle_init(&mtl_velo.idle, &mca_mtl_velo_component.params);
     (void)opal_progress_register(mtl_velo_progress);
+    velo_ompi_hurry_runtime();
     return &mtl_velo.super;
 }
 
