@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from velo.cli import main
-from velo.runtime import openmpi, over_libfabric, served
+from velo.runtime import asking, openmpi, over_libfabric, served
 
 VERSIONS = {
     "ompi4": "mpirun (Open MPI) 4.1.4",
@@ -27,7 +27,7 @@ Put = Callable[..., Path]
 @pytest.fixture
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Put:
     """Puts a launcher into a folder of its own, last in PATH, where no other MPI is."""
-    openmpi.version_text.cache_clear()
+    asking.ask.cache_clear()
     monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "libexec" / "velo"))
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     for name in os.environ:

@@ -21,12 +21,13 @@ from velo.cli import main
 from velo.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
+    EXIT_OK,
     EXIT_UNUSED,
     EXIT_USAGE,
     UsageError,
     VeloError,
 )
-from velo.runtime import loader, mpirun, openmpi, watch
+from velo.runtime import asking, loader, mpirun, openmpi, watch
 
 TOOLS = Path(__file__).parents[1]
 MPIRUN = r"""#!/bin/sh
@@ -66,7 +67,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
     monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "libexec" / "velo"))
     monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
-    openmpi.version_text.cache_clear()
+    asking.ask.cache_clear()
     return tmp_path
 
 
@@ -106,6 +107,66 @@ def test_a_job_of_open_mpi_starts_without_what_is_slow_to_load(tree: Path) -> No
     }
     assert "velo.runtime.mpirun" in loaded.stdout.split()
     assert not slow.intersection(loaded.stdout.split())
+
+
+def test_programs_that_are_asked_answer_at_once(tmp_path: Path) -> None:
+    """Each waits for the other."""
+    asking.ask.cache_clear()
+    script = 'touch "$1"; until [ -e "$2" ]; do sleep 0.01; done; echo "$1"'
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    questions = [asking.ask("sh", "-c", script, "sh", *way) for way in (paths, paths[::-1])]
+    assert [question.answer() for question in questions] == [f"{path}\n" for path in paths]
+    assert asking.ask("sh", "-c", script, "sh", *paths) is questions[0]
+
+
+def test_a_job_asks_both_its_program_and_its_launcher_before_it_waits(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    at_first: list[str] = []
+    monkeypatch.setattr(
+        asking.Question, "__init__", lambda self, argv: asked.append(Path(argv[-1]).name)
+    )
+    monkeypatch.setattr(
+        asking.Question,
+        "answer",
+        lambda _self: at_first.extend(asked) or "mpirun (Open MPI) 4.1.4",
+    )
+    assert main(["run", "-n", "1", "--print", "true"]) == EXIT_OK
+    assert at_first[:2] == ["true", "--version"]
+
+
+@pytest.mark.parametrize(
+    "words", ["exec sleep 60", "echo half; exec sleep 60", "exec no-such-program"]
+)
+def test_a_program_that_does_not_answer_in_time_has_said_nothing(
+    monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.setattr(asking, "TIMEOUT_S", 0.2)
+    assert asking.Question(("sh", "-c", words)).answer() == ""
+
+
+def test_a_program_that_cannot_be_started_says_nothing() -> None:
+    assert asking.Question(("/no/such/program",)).answer() == ""
+
+
+# A watch's end takes the kernel some 20 ms: it must not come behind the job.
+WATCHED = """
+i=0
+while ls -l /proc/$PPID/fd | grep -q inotify; do
+    i=$((i + 1)); [ $i -lt 500 ] || exit 9; sleep 0.02
+done
+"""
+
+
+def test_the_watch_for_ports_ends_when_one_opens(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_JOB", WATCHED)
+    monkeypatch.setattr(watch, "LOOK_INTERVAL_S", 3600.0)
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-n", "1", "true"])
+    assert end.value.code == 0
 
 
 def test_the_byte_transfer_layer_keeps_tcp_for_other_nodes(
@@ -291,7 +352,10 @@ def test_a_job_that_does_not_end_at_a_signal_is_killed_whole(
     script.write_text(DEAF)
     monkeypatch.setenv("FAKE_JOB", f"exec {sys.executable} {script} {notes} mpirun")
     monkeypatch.setenv("PYTHONPATH", str(TOOLS))
-    code = "import velo.runtime.launch as l; l.END_GRACE_S = 1; from velo.cli import main; main()"
+    code = (
+        "from velo.runtime import supervise; supervise.END_GRACE_S = 1; "
+        "from velo.cli import main; main()"
+    )
     argv = [sys.executable, "-c", code, "run", "-n", "1", "true"]
     if by == "timeout":
         argv = ["timeout", "600", *argv]  # A signal that it gets it gives to its group, too.
@@ -445,7 +509,7 @@ def test_of_several_components_those_that_fit_the_mpirun_are_taken(
     for version, fitting in (("4.1.4", "4.1.4"), ("4.1.6", "4.1.10"), ("5.0.7", "5.0.7"),
                              ("5.0.11", "5.0.9")):  # fmt: skip
         monkeypatch.setenv("FAKE_VERSION", version)
-        openmpi.version_text.cache_clear()
+        asking.ask.cache_clear()
         kind = openmpi.kind_of_version(version)
         assert openmpi.find_mpirun("mtl", kind=kind) == (f"{tree}/bin/mpirun", base / fitting)
     assert openmpi.fitting("4.0.7") is None
@@ -579,6 +643,19 @@ def test_a_job_is_ended_whose_mpirun_hangs_when_ranks_are_dead(
     assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
     assert f"{why}; the job was ended" in capfd.readouterr().err
     assert not list((tree / "shm").iterdir())
+
+
+def test_a_hang_is_noticed_while_others_make_files_all_the_time(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each name wakes us, more often than it is time to look; none of them is a port of the job."""
+    monkeypatch.setenv("FAKE_UNUSED", "1")
+    monkeypatch.setattr(watch, "LOOK_INTERVAL_S", 0.2)
+    other = 'while :; do : >"$VELO_SHM_DIR/other"; rm "$VELO_SHM_DIR/other"; done'
+    hang = f"{sys.executable} -c '{ZOMBIE.format(s=HANG_LIMIT_S)}'"
+    monkeypatch.setenv("FAKE_JOB", f"({other}) & exec {hang}")
+    assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
+    assert "is dead and mpirun does not notice; the job was ended" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("quick_looks")

@@ -9,7 +9,7 @@ import pytest
 
 from velo.cli import main
 from velo.errors import EXIT_FAILED, EXIT_UNUSED, EXIT_USAGE
-from velo.runtime import loader, openmpi, over_libfabric, run
+from velo.runtime import asking, loader, over_libfabric, run
 
 VERSIONS = {
     "ompi4": "mpirun (Open MPI) 4.1.4",
@@ -41,7 +41,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
     monkeypatch.delenv("FI_PROVIDER_PATH", raising=False)
     monkeypatch.delenv("LD_PRELOAD", raising=False)
-    openmpi.version_text.cache_clear()
+    asking.ask.cache_clear()
     # What the launchers and their programs need, and no MPI of this machine's.
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -117,3 +117,16 @@ def test_a_start_imports_nothing_heavy() -> None:
     ).stdout.split()
     assert "velo.cli" in loaded
     assert not HEAVY.intersection(loaded)
+
+
+def test_a_start_leaves_out_the_folders_of_packages_until_a_page_needs_one() -> None:
+    launcher = (TOOLS.parent / "scripts" / "cmake" / "velo.in").read_text(encoding="utf-8")
+    assert 'exec "$python" -P -S -c' in launcher
+    program = (
+        "import sys, velo.__main__; before = 'site' in sys.modules; import jinja2, numpy; "
+        "print(before, sys.modules['site'].__name__)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=TOOLS, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split() == ["False", "site"]

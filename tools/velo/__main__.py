@@ -9,7 +9,11 @@ if sys.version_info < (3, 11):  # noqa: UP036 - The system chose the interpreter
 
 # Cost: a tenth of a short command. Modules that load make no garbage, and what is loaded stays.
 gc.disable()
-from velo.cli import main  # noqa: E402 - See above.
+from velo import tree  # noqa: E402 - See above.
+from velo.cli import main  # noqa: E402
+
+if sys.flags.no_site:
+    sys.meta_path.append(tree.Packages)
 
 gc.freeze()
 gc.enable()

@@ -13,7 +13,8 @@ from velo.cluster import ranks, routing
 from velo.cluster.job import Job, plan
 from velo.errors import UsageError, VeloError
 from velo.runtime import openmpi, over_libfabric
-from velo.runtime.launch import NO_USE, Launch, complete
+from velo.runtime.launch import NO_USE, Launch
+from velo.runtime.supervise import complete
 
 
 def run(args: argparse.Namespace) -> None:

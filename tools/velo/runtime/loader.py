@@ -1,40 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which shared libraries a program loads, and where the dynamic loader finds them."""
 
-import functools
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-TIMEOUT_S = 10.0
+from velo.runtime import asking
+
 ELF64 = b"\x7fELF\x02\x01"
 PROGRAM_HEADERS_MAX = 64
 INTERPRETER = 3
 """Type of the program header that names the dynamic loader."""
 
 
-@functools.cache
 def libraries(program: str) -> Mapping[str, str]:
     """The path of each, by its name; none for a script, or where it cannot be known.
 
     The program's own loader is asked, as ldd does it, and nothing of the program runs.
     """
-    loader = find_loader(program)
-    if not loader:
-        return {}
-    try:
-        listed = subprocess.run(
-            [loader, "--list", program],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
+    question = ask(program)
+    listed = question.answer() if question else ""
     return dict(re.findall(r"^\s*(\S+) => (\S+) \(", listed, re.MULTILINE))
+
+
+def ask(program: str) -> asking.Question | None:
+    """Ask its loader; None: it has none."""
+    loader = find_loader(program)
+    return asking.ask(loader, "--list", program) if loader else None
 
 
 def find_loader(program: str) -> str | None:

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Open MPI of this machine: its mpirun, our components, and how it is told to use them."""
 
-import functools
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from velo import tree
 from velo.errors import UsageError, VeloError
-from velo.runtime import loader
+from velo.runtime import asking, loader
 
 COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
 # Open MPI takes coll/velo from the folder of the others by itself, above its own.
 NO_COLLECTIVES = ("--mca", "coll", "^velo")
-VERSION_TIMEOUT_S = 10.0
 COMPONENT_PATH = "mca_base_component_path"
 LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpiexec")
 
@@ -186,20 +183,14 @@ def find_mpirun(layer: str, root: Path | None = None, kind: str = "ompi4") -> tu
     )
 
 
-@functools.cache
 def version_text(launcher: str) -> str:
     """What a launcher says of itself; nothing, if it cannot be asked."""
-    try:
-        return subprocess.run(
-            [launcher, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=VERSION_TIMEOUT_S,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    return ask_version(launcher).answer()
+
+
+def ask_version(launcher: str) -> asking.Question:
+    """Ask a launcher what it says of itself."""
+    return asking.ask(launcher, "--version")
 
 
 def openmpi_version(mpirun: str) -> str | None:

@@ -105,14 +105,14 @@ def mpi_root(args: argparse.Namespace) -> Path | None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo run`; ends with the exit code of mpirun."""
-    # Cost: subprocess is slow to import.
-    from velo.runtime.launch import complete
-
     launch = _plan(args)
     if args.print:
         print(launch)
         return
     sys.stdout.flush()
+    # Cost: ctypes is slow to import; where programs are asked this is loaded meanwhile.
+    from velo.runtime.supervise import complete
+
     sys.exit(complete(launch))
 
 
@@ -125,6 +125,10 @@ def _plan(args: argparse.Namespace) -> "Launch":
 
     of_components = args.layer or not args.collectives
     some = which_mpi.OPEN_MPI if of_components else which_mpi.OPEN_MPI | which_mpi.MPICH_ABI
+    which_mpi.ask_ahead(args.arguments, root)
+    # Cost: the programs that were asked answer while this is loaded; complete() needs it.
+    from velo.runtime import supervise  # noqa: F401
+
     choice = which_mpi.choose(args.arguments, root, some)
     native = choice.kind == "ompi4" or (choice.kind == "ompi5" and mpirun.has_components(root))
     launch = _plan_for(choice.kind, root, args)

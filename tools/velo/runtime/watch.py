@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import signal
 import struct
@@ -28,7 +29,9 @@ SENT_AGAIN = 4
 class PortWatch:
     """Tells whether a port was opened in a domain: the kernel notes each new name in the folder.
 
-    Where it cannot be known the answer is yes.
+    Where it cannot be known the answer is yes. When the answer becomes yes the watch ends, as its
+    end takes the kernel 10 to 25 ms (it waits until no CPU looks at the watched folder's list):
+    time that the job has meanwhile, and that otherwise comes behind it.
     """
 
     def __init__(self, folder: Path, domain: str) -> None:
@@ -37,20 +40,30 @@ class PortWatch:
         path, mask = os.fsencode(folder), IN_CREATE | IN_ONLYDIR
         self._opened: bool = self._fd < 0 or LIBC.inotify_add_watch(self._fd, path, mask) < 0
 
+    def signal_names(self) -> None:
+        """From now on each new name in the folder sends us SIGIO, for which the caller waits."""
+        if self._fd >= 0:
+            fcntl.fcntl(self._fd, fcntl.F_SETOWN, os.getpid())
+            flags = fcntl.fcntl(self._fd, fcntl.F_GETFL)
+            fcntl.fcntl(self._fd, fcntl.F_SETFL, flags | os.O_ASYNC)
+
     def look(self) -> bool:
         """Has a port been opened by now? To be asked often: the kernel keeps so many names only."""
         with contextlib.suppress(BlockingIOError):
-            while not self._opened:
+            while self._fd >= 0 and not self._opened:
                 self._opened = any(
                     mask & IN_Q_OVERFLOW or name.startswith(self._start)
                     for mask, name in _events(os.read(self._fd, READ_BYTES))
                 )
+        if self._opened:
+            self.close()
         return self._opened
 
     def close(self) -> None:
-        """No more questions."""
+        """No more is noted: look() goes on to say what is known by now."""
         if self._fd >= 0:
             os.close(self._fd)
+        self._fd = -1
 
 
 def _events(data: bytes) -> Iterator[tuple[int, bytes]]:

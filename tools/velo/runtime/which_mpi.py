@@ -67,6 +67,14 @@ def choose(arguments: Sequence[str], root: Path | None,
     return Choice(kind, None, family is not None)
 
 
+def ask_ahead(arguments: Sequence[str], root: Path | None) -> None:
+    """Ask the programs whose answers choose() most likely needs; it does not wait for them."""
+    if program := find(arguments):
+        loader.ask(program)
+    if launcher := next(openmpi.launchers(root, LAUNCHERS), None):
+        openmpi.ask_version(launcher)
+
+
 def find(arguments: Sequence[str]) -> str | None:
     """The program, whichever launcher the options before it are for."""
     program = mpirun.split(arguments).program
