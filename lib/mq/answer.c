@@ -93,9 +93,14 @@ void mq_answer_refuse(struct velo_mq_peer *peer, uint64_t id)
     if (mq_peer_open_way_back(peer))
         return; /* The peer does not wait for it any more. */
     int status = peer->refusals.first ? VELO_AGAIN : send_refusal(peer, id);
-    struct refusal *refusal = status == VELO_AGAIN ? malloc(sizeof *refusal) : NULL;
-    if (!refusal)
+    if (status != VELO_AGAIN)
         return;
+    struct refusal *refusal = malloc(sizeof *refusal);
+    if (!refusal) { /* The peer would wait for ever: it hears that it cannot be answered. */
+        peer->cannot_answer = true;
+        mq_peer_lost(peer, VELO_ERR_NO_MEMORY);
+        return;
+    }
     refusal->id = id;
     list_append(&peer->refusals, &refusal->link);
     mq_peer_activate(peer);
