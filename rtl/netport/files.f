@@ -4,4 +4,5 @@
 -f rtl/switch/files.f
 rtl/netport/rtl/velo_netport_tx.sv
 rtl/netport/rtl/velo_netport_rx.sv
+rtl/netport/rtl/velo_router_sink.sv
 rtl/netport/rtl/velo_router.sv

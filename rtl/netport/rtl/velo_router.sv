@@ -6,10 +6,11 @@
 //
 // `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class; `unit_in_room_o` as in
 // velo_netport_tx. `phy_*` and `link_forget_i`: see velo_link.
+// `dead_*_i`: after how long a link that is down is dead, and what is for it is swallowed (velo_router_sink).
 // `mark_*_i`: congestion management in the switch, unless it is left out (Congestion = 0).
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
 // NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
-// counters; per link and channel the credits left; per port a counter of packets that led nowhere, and per
+// counters, whether it is dead and how many packets were swallowed for it; per link and channel the credits left; per port a counter of packets that led nowhere, and per
 // node port one of packets that ended poisoned. Of the latter only messages of class request come to
 // `unit_out_*`, see velo_netport_rx.
 // Source: case-for-fpga, section 3, figure 1.
@@ -49,6 +50,10 @@ module velo_router
     input logic        mark_enable_i,  // mark packets at all
     input logic [15:0] mark_cycles_i,  // that congestion must have lasted
 
+    // Links that are down, see velo_router_sink.
+    input logic        dead_enable_i,  // one may be dead
+    input logic [23:0] dead_cycles_i,  // that it was down for so long, at least
+
     // Packets of the units, by node port; valid/ready: a word stands until it is taken.
     input logic [NumNodePorts-1:0] unit_in_valid_i,  // a word is offered
     output logic [NumNodePorts-1:0] unit_in_ready_o,  // it is taken
@@ -84,6 +89,8 @@ module velo_router
     output logic [NumLinks-1:0][7:0] link_timeouts_o,  // unacknowledged
     output logic [NumLinks-1:0][7:0] link_in_doubt_o,  // given up
     output logic [NumLinks-1:0][7:0] link_restarts_o,  // sessions that ended
+    output logic [NumLinks-1:0] link_dead_o,  // down for too long: packets are swallowed
+    output logic [NumLinks-1:0][7:0] link_undelivered_o,  // so many were
     output count_t [NumLinks-1:0][NumVcs-1:0] link_credits_o,  // left, by channel
     output logic [NumPorts-1:0][7:0] dropped_o,  // led nowhere, by port
     output logic [NumNodePorts-1:0][7:0] poisoned_o,  // ended poisoned
@@ -93,7 +100,8 @@ module velo_router
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
 
   logic [NumPorts-1:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_stop, dropped;
-  logic [NumPorts-1:0] in_poison, in_again, out_poison;
+  logic [NumPorts-1:0] in_poison, in_again, out_poison, out_sink, out_sunk;
+  logic [NumLinks-1:0] link_stop;
   logic [NumNodePorts-1:0] poisoned;
   vc_t [NumPorts-1:0] in_vc, out_vc;
   logic [NumPorts-1:0][DataWidth-1:0] in_data, out_data;
@@ -134,6 +142,8 @@ module velo_router
       .out_credits_i(out_credits),
       .out_freed_i  (out_freed),
       .out_avail_o  (out_avail),
+      .out_sink_i   (out_sink),
+      .out_sunk_o   (out_sunk),
       .dropped_o    (dropped),
       .ecc_o        (ecc[NumPorts-1:0]),
       .mark_enable_i,
@@ -143,6 +153,28 @@ module velo_router
       .table_hop_i,
       .table_group_i
   );
+
+  velo_router_sink #(
+      .NumLinks(NumLinks)
+  ) u_sink (
+      .clk_i,
+      .rst_ni,
+      .enable_i(dead_enable_i),
+      .cycles_i(dead_cycles_i),
+      .up_i    (link_up_o),
+      .stop_i  (link_stop),
+      .stop_o  (out_stop[NumLinks-1:0]),
+      .sink_o  (out_sink[NumLinks-1:0]),
+      .dead_o  (link_dead_o)
+  );
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) link_undelivered_o <= '0;
+    else begin
+      for (int l = 0; l < int'(NumLinks); l++) begin
+        link_undelivered_o[l] <= link_undelivered_o[l] + 8'(out_sunk[l]);
+      end
+    end
+  end
 
   for (genvar l = 0; l < int'(NumLinks); l++) begin : gen_link
     kind_e   phy_kind;
@@ -180,7 +212,7 @@ module velo_router
         .in_poison_i (out_poison[l]),
         .in_vc_i     (out_vc[l]),
         .in_data_i   (out_data[l]),
-        .in_stop_o   (out_stop[l]),
+        .in_stop_o   (link_stop[l]),
         .out_valid_o (in_valid[l]),
         .out_sop_o   (in_sop[l]),
         .out_eop_o   (in_eop[l]),
@@ -254,6 +286,7 @@ module velo_router
         .out_data_o  (unit_out_data_o[c])
     );
     assign out_stop[P] = 1'b0;
+    assign out_sink[P] = 1'b0;
     assign out_credits[P] = count_t'(BufferUnits);
     always_comb begin
       out_freed[P] = '0;
@@ -274,7 +307,7 @@ module velo_router
   end
 
   logic unused;
-  assign unused = &{1'b0, in_freed, out_avail, out_vc};
+  assign unused = &{1'b0, in_freed, out_avail, out_vc, out_sunk};
 
   `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {unit_in_ready_o, unit_out_valid_o, link_up_o,
                                                phy_kind_o})

@@ -89,10 +89,10 @@ module velo_node
   end
 
   network_setting_t network_setting;
-  network_state_t network_state;
-  logic [NumLinks-1:0] up;
+  network_state_t   network_state;
+  logic [NumLinks-1:0] up, dead;
   logic [NumLinks-1:0][2:0] refuse;
-  logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts, in_doubt, restarts;
+  logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts, in_doubt, restarts, undelivered;
   count_t [NumLinks-1:0][NumVcs-1:0] credits;
   logic [NumLinks+NumNets-1:0][7:0] dropped;
   logic [NumNets-1:0][7:0] poisoned;
@@ -105,6 +105,7 @@ module velo_node
     for (int unsigned l = 0; l < NumLinks; l++) begin
       network_state.link[l] = '{
           credits: 48'(credits[l]),
+          undelivered: undelivered[l],
           restarts: restarts[l],
           in_doubt: in_doubt[l],
           dropped: dropped[l],
@@ -112,6 +113,7 @@ module velo_node
           replays: replays[l],
           crc_errors: crc_errors[l],
           refuse: refuse[l],
+          dead: dead[l],
           up: up[l]
       };
     end
@@ -175,44 +177,48 @@ module velo_node
   ) u_router (
       .clk_i,
       .rst_ni,
-      .table_we_i       (network_setting.route_we),
-      .table_node_i     (network_setting.route_node),
-      .table_hop_i      (network_setting.route_hop),
-      .table_group_i    (network_setting.route_group),
-      .mark_enable_i    (network_setting.mark_enable),
-      .mark_cycles_i    (network_setting.mark_cycles),
-      .unit_in_valid_i  (out_valid),
-      .unit_in_ready_o  (out_ready),
-      .unit_in_room_o   (out_room),
-      .unit_in_sop_i    (out_sop),
-      .unit_in_eop_i    (out_eop),
-      .unit_in_data_i   (out_data),
-      .unit_out_valid_o (in_valid),
-      .unit_out_ready_i (in_ready),
-      .unit_out_sop_o   (in_sop),
-      .unit_out_eop_o   (in_eop),
-      .unit_out_poison_o(in_poison),
-      .unit_out_data_o  (in_data),
-      .link_enable_i    (network_setting.link_enable[NumLinks-1:0]),
-      .link_reset_i     (network_setting.link_restart[NumLinks-1:0]),
-      .link_forget_i    (network_setting.link_forget[NumLinks-1:0]),
+      .table_we_i        (network_setting.route_we),
+      .table_node_i      (network_setting.route_node),
+      .table_hop_i       (network_setting.route_hop),
+      .table_group_i     (network_setting.route_group),
+      .mark_enable_i     (network_setting.mark_enable),
+      .mark_cycles_i     (network_setting.mark_cycles),
+      .dead_enable_i     (network_setting.dead_enable),
+      .dead_cycles_i     (network_setting.dead_cycles),
+      .unit_in_valid_i   (out_valid),
+      .unit_in_ready_o   (out_ready),
+      .unit_in_room_o    (out_room),
+      .unit_in_sop_i     (out_sop),
+      .unit_in_eop_i     (out_eop),
+      .unit_in_data_i    (out_data),
+      .unit_out_valid_o  (in_valid),
+      .unit_out_ready_i  (in_ready),
+      .unit_out_sop_o    (in_sop),
+      .unit_out_eop_o    (in_eop),
+      .unit_out_poison_o (in_poison),
+      .unit_out_data_o   (in_data),
+      .link_enable_i     (network_setting.link_enable[NumLinks-1:0]),
+      .link_reset_i      (network_setting.link_restart[NumLinks-1:0]),
+      .link_forget_i     (network_setting.link_forget[NumLinks-1:0]),
       .phy_up_i,
       .phy_kind_i,
       .phy_data_i,
       .phy_pause_i,
       .phy_kind_o,
       .phy_data_o,
-      .link_up_o        (up),
-      .link_refuse_o    (refuse),
-      .link_crc_errors_o(crc_errors),
-      .link_replays_o   (replays),
-      .link_timeouts_o  (timeouts),
-      .link_in_doubt_o  (in_doubt),
-      .link_restarts_o  (restarts),
-      .link_credits_o   (credits),
-      .dropped_o        (dropped),
-      .poisoned_o       (poisoned),
-      .ecc_o            (ecc)
+      .link_up_o         (up),
+      .link_refuse_o     (refuse),
+      .link_crc_errors_o (crc_errors),
+      .link_replays_o    (replays),
+      .link_timeouts_o   (timeouts),
+      .link_in_doubt_o   (in_doubt),
+      .link_restarts_o   (restarts),
+      .link_dead_o       (dead),
+      .link_undelivered_o(undelivered),
+      .link_credits_o    (credits),
+      .dropped_o         (dropped),
+      .poisoned_o        (poisoned),
+      .ecc_o             (ecc)
   );
 
   logic unused;

@@ -304,6 +304,8 @@ module velo_regfile
           link_enable: from_registers.links.enable.value,
           link_restart: from_registers.links.restart.value,
           link_forget: from_registers.links.forget.value,
+          dead_enable: from_registers.access_watchdog.enable.value,
+          dead_cycles: from_registers.access_watchdog.cycles.value,
           mark_enable: from_registers.congestion.enable.value,
           mark_cycles: from_registers.congestion.mark_cycles.value
       };
@@ -311,6 +313,8 @@ module velo_regfile
   always_comb begin
     rma_setting_o.watchdog_enable = from_registers.watchdog.enable.value;
     rma_setting_o.watchdog_cycles = from_registers.watchdog.cycles.value;
+    rma_setting_o.answer_enable = from_registers.answer_watchdog.enable.value;
+    rma_setting_o.answer_cycles = from_registers.answer_watchdog.cycles.value;
     rma_setting_o.table_enable = from_registers.pages.enable.value;
     rma_setting_o.table_base = from_registers.pages.base.value;
     rma_setting_o.table_bits = from_registers.pages.entries.value;
@@ -445,6 +449,7 @@ module velo_regfile
     to_registers.routes.wr_ack = network_setting_o.route_we;
     for (int unsigned l = 0; l < 8; l++) begin
       to_registers.link_status[l].up.next = network_state_i.link[l].up;
+      to_registers.link_status[l].dead.next = network_state_i.link[l].dead;
       to_registers.link_status[l].refuse.next = network_state_i.link[l].refuse;
       to_registers.link_status[l].crc_errors.next = network_state_i.link[l].crc_errors;
       to_registers.link_status[l].replays.next = network_state_i.link[l].replays;
@@ -452,6 +457,7 @@ module velo_regfile
       to_registers.link_status[l].dropped.next = network_state_i.link[l].dropped;
       to_registers.link_status[l].in_doubt.next = network_state_i.link[l].in_doubt;
       to_registers.link_status[l].restarts.next = network_state_i.link[l].restarts;
+      to_registers.link_status[l].undelivered.next = network_state_i.link[l].undelivered;
       to_registers.link_credits[l].credits.next = network_state_i.link[l].credits;
     end
     for (int unsigned c = 0; c < 3; c++) begin

@@ -46,6 +46,8 @@ package velo_regfile_pkg;
   typedef struct packed {
     logic                 watchdog_enable;
     logic [19:0]          watchdog_cycles;
+    logic                 answer_enable;
+    logic [31:0]          answer_cycles;
     logic                 table_enable;
     logic [AddrBits-1:12] table_base;
     logic [4:0]           table_bits;
@@ -86,7 +88,8 @@ package velo_regfile_pkg;
 
   // What registers show of a link, with the meaning of velo_router's ports of these names.
   typedef struct packed {
-    logic [47:0] credits;     // by channel
+    logic [47:0] credits;      // by channel
+    logic [7:0]  undelivered;
     logic [7:0]  restarts;
     logic [7:0]  in_doubt;
     logic [7:0]  dropped;
@@ -94,6 +97,7 @@ package velo_regfile_pkg;
     logic [7:0]  replays;
     logic [7:0]  crc_errors;
     logic [2:0]  refuse;
+    logic        dead;
     logic        up;
   } link_state_t;
 
@@ -107,6 +111,8 @@ package velo_regfile_pkg;
     logic [7:0]  link_enable;
     logic [7:0]  link_restart;
     logic [7:0]  link_forget;
+    logic        dead_enable;
+    logic [23:0] dead_cycles;
     logic        mark_enable;
     logic [15:0] mark_cycles;
   } network_setting_t;

@@ -4,7 +4,8 @@
 // that keeps its credits, with any gaps, stops and stalled sinks. The switch's own assertions are what
 // is proven: one input an output at a time, no word of another packet inside a packet, credits neither
 // overdrawn nor in excess, no buffer unit used twice. Here: every unit of an input's credits is either
-// inside or has come back, and what enters for class 0's node port leaves in order.
+// inside or has come back, and what enters for class 0's node port leaves in order. At times the link leads nowhere: what
+// leaves by it then is swallowed whole, and nothing reaches it that had no credits.
 
 `include "velo_assert.svh"
 
@@ -19,6 +20,7 @@ module velo_switch_props
     input logic [3:0]      leave_i,       // by the link, rather than to the node
     input logic [1:0]      link_class_i,
     input logic            stop_i,
+    input logic            sink_i,
     input logic [3:0][2:0] return_i
 );
 
@@ -115,10 +117,31 @@ module velo_switch_props
       .out_credits_i({4{count_t'(OutCredits)}}),
       .out_freed_i  (out_freed_q),
       .out_avail_o  (out_avail),
+      .out_sink_i   ({3'b0, sink_i}),
+      .out_sunk_o   (out_sunk),
       .dropped_o    (dropped),
       .ecc_o        (),
       .*
   );
+
+  // The link leads nowhere until it was stopped for four cycles (velo_router_sink keeps it so for longer).
+  logic [3:0] out_sunk;
+  logic [2:0] stopped_q;
+  logic sink_was_q;
+  always_ff @(posedge clk_i) begin
+    sink_was_q <= rst_ni && sink_i;
+    stopped_q  <= !rst_ni || !stop_i ? '0 : stopped_q + 3'(stopped_q != 3'd4);
+  end
+  always_comb assume (sink_i || !sink_was_q || (stop_i && stopped_q == 3'd4));
+  // Nothing is swallowed unless it began to leave while the link led nowhere: packets here have up to 4 words, with gaps.
+  logic sunk_before_q;
+  always_ff @(posedge clk_i) sunk_before_q <= rst_ni && (sunk_before_q || sink_i);
+  `VELO_ASSERT(NothingSwallowedWithoutCause, !out_sunk[0] || sunk_before_q)
+  `VELO_ASSERT(NodePortsSwallowNothing, out_sunk[3:1] == '0)
+  `VELO_ASSERT(SwallowedDoesNotLeave, !(out_sunk[0] && out_valid[0]))
+  `VELO_COVER(SwallowedThenPasses, out_valid[0] && out_eop[0] && sunk_before_q && !sink_i &&
+              out_held_q[0][0] != '0)
+  `VELO_COVER(SwallowedWithoutCredits, out_sunk[0] && out_held_q[0][0] != '0)
 
   // Numbered: the words from node port 0 (port 1 here) to node port 0, if all of its packets go there.
   logic numbers;

@@ -24,6 +24,10 @@
 // link, for the same credits. If the link knows that its first 64 bits are the same, `in_again_i` is high with its
 // first word, too. The switch itself poisons what it cuts.
 //
+// `out_sink_i`: the port leads nowhere. Its packets are swallowed, each whole and without credits; `out_sunk_o` pulses
+// for each that does not end poisoned. One that had begun to leave before goes on. It falls only when `out_stop_i`
+// has been high for four cycles: from the first of those on, packets ask for credits.
+//
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
 //
@@ -90,6 +94,8 @@ module velo_switch
     input count_t [NumPorts-1:0] out_credits_i,  // capacity there; 0: not known yet
     input count_t [NumPorts-1:0][NumVcs-1:0] out_freed_i,  // units freed there, modulo
     output count_t [NumPorts-1:0][NumVcs-1:0] out_avail_o,  // credits left, for registers
+    input logic [NumPorts-1:0] out_sink_i,  // swallow what is for this port
+    output logic [NumPorts-1:0] out_sunk_o,  // pulse: one was
 
     output logic [NumPorts-1:0] dropped_o,  // pulse: a packet of this port led nowhere
     output ecc_t [NumPorts-1:0] ecc_o       // words of this port's buffer, see velo_switch_buffer
@@ -251,6 +257,9 @@ module velo_switch
         .data_i      (data),
         .void_i      (lost),
         .mark_i      (mark[p]),
+        .sink_i      (out_sink_i[p]),
+        .any_i       (out_sink_i[p] && !out_stop_i[p]),
+        .sunk_o      (out_sunk_o[p]),
         .out_valid_o (out_valid_o[p]),
         .out_sop_o   (out_sop_o[p]),
         .out_eop_o   (out_eop_o[p]),

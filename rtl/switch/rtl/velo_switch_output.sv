@@ -14,6 +14,10 @@
 // input. If it has waited through two ticks of PatienceCycles without credits, then all sizes ask for the
 // credits of the longest until none waits, and the arbiters are as fair to it as to any other.
 //
+// `sink_i`: what begins to leave now is swallowed here to its end and takes no credits; a pulse on `sunk_o` for
+// each that does not end poisoned. With `any_i` packets may be sent whatever credits there are: it falls earlier, so
+// that what had none comes while it is swallowed.
+//
 // `mark_i`: a packet that begins to leave now gets a mark: bit 3 of its first word, the same in header and route
 // word. A mark that a packet has stays.
 
@@ -33,16 +37,19 @@ module velo_switch_output
     input logic clk_i,
     input logic rst_ni,
 
-    input logic [NumPorts-1:0]                to_i,
-    input logic [NumPorts-1:0]                sop_i,
-    input logic [NumPorts-1:0]                eop_i,
-    input logic [NumPorts-1:0]                poison_i,
-    input logic [NumPorts-1:0]                unit_i,
-    input vc_t  [NumPorts-1:0]                vc_i,
-    input logic [NumPorts-1:0]                over_i,
-    input logic [NumPorts-1:0][DataWidth-1:0] data_i,
-    input logic [NumPorts-1:0]                void_i,
-    input logic                               mark_i,    // see velo_switch_pressure
+    input  logic [NumPorts-1:0]                to_i,
+    input  logic [NumPorts-1:0]                sop_i,
+    input  logic [NumPorts-1:0]                eop_i,
+    input  logic [NumPorts-1:0]                poison_i,
+    input  logic [NumPorts-1:0]                unit_i,
+    input  vc_t  [NumPorts-1:0]                vc_i,
+    input  logic [NumPorts-1:0]                over_i,
+    input  logic [NumPorts-1:0][DataWidth-1:0] data_i,
+    input  logic [NumPorts-1:0]                void_i,
+    input  logic                               mark_i,    // see velo_switch_pressure
+    input  logic                               sink_i,
+    input  logic                               any_i,
+    output logic                               sunk_o,
 
     output logic                 out_valid_o,
     output logic                 out_sop_o,
@@ -59,7 +66,7 @@ module velo_switch_output
     output logic [NumVcs-1:0][NumSizes-1:0] may_send_o
 );
 
-  logic sop, eop, eop_q, poison, poison_q, unit, over, mark_q;
+  logic sop, eop, eop_q, poison, poison_q, unit, over, mark_q, sinks, sinks_q, gone_q;
   vc_t vc;
   logic [NumPorts-1:0] to_q;
 
@@ -82,15 +89,21 @@ module velo_switch_output
 
   // Credits are counted behind the register; see need_credits() for why that may be late.
   logic unit_q;
+  assign sinks = sop ? sink_i : sinks_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       out_valid_o <= 1'b0;
       unit_q      <= 1'b0;
+      sinks_q     <= 1'b0;
+      gone_q      <= 1'b0;
     end else begin
-      out_valid_o <= |to_i;
-      unit_q      <= unit;
+      out_valid_o <= |to_i && !sinks;
+      unit_q      <= unit && !sinks;
+      sinks_q     <= sinks;
+      gone_q      <= |to_i && sinks;
     end
   end
+  assign sunk_o = gone_q && out_eop_o && !out_poison_o;
   always_ff @(posedge clk_i) begin
     out_sop_o <= sop;
     eop_q     <= eop;
@@ -124,7 +137,7 @@ module velo_switch_output
       logic [NumSizes-1:0] ok;
       logic waits_q, strict_q;
 
-      assign may_send_o[v] = strict_q ? {NumSizes{ok[NumSizes-1]}} : ok;
+      assign may_send_o[v] = any_i ? '1 : strict_q ? {NumSizes{ok[NumSizes-1]}} : ok;
 
       always_ff @(posedge clk_i or negedge rst_ni) begin
         if (!rst_ni) begin
