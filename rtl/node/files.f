@@ -35,6 +35,7 @@ rtl/node/rtl/velo_unit_slot.sv
 rtl/node/rtl/velo_units.sv
 rtl/node/rtl/velo_custom_slot.sv
 rtl/node/rtl/velo_rma_slot.sv
+rtl/node/rtl/velo_node_way.sv
 rtl/node/rtl/velo_node_fabric.sv
 rtl/node/rtl/velo_node_units.sv
 rtl/node/rtl/velo_node_core.sv

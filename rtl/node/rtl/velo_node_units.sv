@@ -228,6 +228,24 @@ module velo_node_units
 
   rma_setting_t rma_setting;
   rma_report_t  rma_report;
+  logic [7:0] way_node, dead;
+  logic way_none;
+
+  always_comb begin
+    for (int unsigned l = 0; l < 8; l++) dead[l] = network_state_i.link[l].dead;
+  end
+  velo_node_way #(
+      .Multicast(Multicast)
+  ) u_way (
+      .clk_i,
+      .rst_ni,
+      .table_we_i  (network_setting_o.route_we),
+      .table_node_i(network_setting_o.route_node),
+      .table_hop_i (network_setting_o.route_hop),
+      .dead_i      (dead),
+      .node_i      (way_node),
+      .none_o      (way_none)
+  );
 
   velo_rma_slot #(
       .DataWidth(DataWidth),
@@ -237,6 +255,8 @@ module velo_node_units
   ) u_rma (
       .node_id_i                (node_id_o),
       .access_watchdog_i        (access_watchdog),
+      .way_node_o               (way_node),
+      .way_none_i               (way_none),
       .setting_i                (rma_setting),
       .report_o                 (rma_report),
       .given_up_o               (watchdog_report.given_up[0]),
@@ -362,12 +382,13 @@ module velo_node_units
       .rst_ni
   );
 
-  // The streams of requests: the first class, and the further units'.
-  localparam logic [NumNets-1:0] Requests = ~NumNets'(6);
+  // Of requests: units have some for the first class and none of it is taken; or a further VELO unit has.
   always_comb begin
     network_stalled = 1'b0;
-    for (int unsigned n = 0; n < NumNets; n++) begin
-      network_stalled |= Requests[n] && net_out_o[n].valid && !net_out_ready_i[n];
+    for (int unsigned s = 0; s < NumSenders; s++) network_stalled |= unit_out[s][0].valid;
+    network_stalled &= !(net_out_o[0].valid && net_out_ready_i[0]);
+    for (int unsigned u = 1; u < NumVelo; u++) begin
+      network_stalled |= velo_out[u].valid && !velo_out_ready[u];
     end
   end
 

@@ -5,8 +5,7 @@
 // Streams of crossbar and network as in velo_rma, settings and reports as in velo_regfile_pkg. Errors:
 // those of velo_rma, which the register file counts; ErrorNetwork for a descriptor that found no room in the
 // time that `access_watchdog_i` allows (velo_store_guard). A read of memory that is not answered in that
-// time ends with ErrorHost (velo_read_guard); a get or update that is not answered in 2^8 of them, with ErrorLost. The
-// unit is as wide as the path.
+// time ends with ErrorHost (velo_read_guard). The unit is as wide as the path.
 
 module velo_rma_slot
   import velo_pkg::*;
@@ -25,6 +24,8 @@ module velo_rma_slot
     input logic rst_ni,
 
     input  logic         [7:0] node_id_i,
+    output logic         [7:0] way_node_o,         // see velo_rma
+    input  logic               way_none_i,
     input  watchdog_t          access_watchdog_i,
     input  rma_setting_t       setting_i,
     output rma_report_t        report_o,
@@ -139,8 +140,10 @@ module velo_rma_slot
       .net_in_i,
       .net_in_data_i,
       .net_in_ready_o,
-      .answer_enable_i        (access_watchdog_i.enable),
-      .answer_cycles_i        (access_watchdog_i.cycles),
+      .answer_enable_i        (setting_i.answer_enable),
+      .answer_cycles_i        (setting_i.answer_cycles),
+      .way_node_o,
+      .way_none_i,
       .watchdog_enable_i      (setting_i.watchdog_enable),
       .watchdog_cycles_i      (setting_i.watchdog_cycles),
       .table_enable_i         (setting_i.table_enable),

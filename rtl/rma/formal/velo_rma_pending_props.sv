@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The promises of the operations that are not over, for any operations, answers and times. Two entries,
-// one operation a node, one or two bits of each field; an age of two times `time_cycles_i`, which is 1 or 2.
+// one operation a node, one or two bits of each field; a time of 4 or 8 cycles.
 //
 //   * Of a node of one's choice no more than PerNode are unanswered.
 //   * An answer is known only if every field of it is an open operation's, and then it is.
@@ -9,7 +9,9 @@
 //     `most` cycles if none is and notifications are taken. No packet of it is being written then.
 //   * Each late one is told once, as what it was; nothing is told without one.
 //   * What was asked has ended, is late, or is open.
-//   * The next one may be sent when its entry is free and its node's are few.
+//   * The next one may be sent when its entry is free and its node's are few; nobody is refused for want of a
+//     place while an operation of his node that is unanswered is younger than half the time.
+//   * An answer to one that ended late is known never more, though a later one may be alike.
 // The proof assumes: an operation is sent only when it may be (velo_rma_requester), and an answer that is written is
 // known and held until it ends (velo_rma_accept: its header and command stand, a cycle before and all the time).
 
@@ -35,20 +37,21 @@ module velo_rma_pending_props
 
   localparam int unsigned Entries = 2;
   localparam int unsigned PerNode = 1;
-  logic [1:0] time_cycles_q;
+  logic [3:0] time_cycles_q;
   always_ff @(posedge clk_i) time_cycles_q <= time_cycles_q;
-  always_comb assume (time_cycles_q == 2'd1 || time_cycles_q == 2'd2);
+  always_comb assume (time_cycles_q == 4'd4 || time_cycles_q == 4'd8);
   // Two whole ages; three and a look at each entry, twice, as notifications of others may come between.
   logic [7:0] least, most;
-  assign least = 8'd4 * time_cycles_q;
-  assign most  = 8'd6 * time_cycles_q + 8'd2 * 8'(Entries) + 8'd4;
+  assign least = 8'(time_cycles_q);
+  assign most  = 8'd3 * 8'(time_cycles_q) / 8'd2 + 8'd2 * 8'(Entries) + 8'd5;
 
   logic past_q;
   initial past_q = 1'b0;
   always_comb assume (past_q || !rst_ni);
   always_ff @(posedge clk_i) past_q <= 1'b1;
 
-  logic ask_ready, known, busy, notify_valid, late;
+  logic ask_ready, ask_late, known, busy, notify_valid, late;
+  logic [EpochBits-1:0] epoch;
   logic [5:0] number;
   logic [7:0] late_ctx, late_node;
   notify_t notify;
@@ -56,14 +59,18 @@ module velo_rma_pending_props
   velo_rma_pending #(
       .Entries (Entries),
       .PerNode (PerNode),
-      .WaitBits(1)
+      .TimeBits(5),
+      // An entry's operations all have one number.
+      .NumberBits(1)
   ) u_dut (
       .clk_i,
       .rst_ni,
       .time_enable_i,
-      .time_cycles_i   (24'(time_cycles_q)),
+      .time_cycles_i   (5'(time_cycles_q)),
       .ask_node_i      (ask_header_i.dst_node),
       .ask_ready_o     (ask_ready),
+      .ask_late_o      (ask_late),
+      .epoch_o         (epoch),
       .ask_valid_i,
       .ask_header_i,
       .ask_command_i,
@@ -99,14 +106,15 @@ module velo_rma_pending_props
   `VELO_ASSUME(EndsWhenWritten, !ended_i || busy)
   `VELO_ASSUME(SentWhenReady, !ask_valid_i ||
                (ask_ready && asked_q.dst_node == ask_header_i.dst_node &&
-                ask_command_i.number == number))
+                ask_command_i.number == number &&
+                ask_command_i.local_address[63-:EpochBits] == epoch))
 
   logic [7:0] chosen_q;
   always_ff @(posedge clk_i) chosen_q <= chosen_q;
   // Bits of a field are all treated alike; one or two of each say it.
   function automatic logic few(packet_t header, rma_command_t command);
     few = {header.src_ctx[7:1], header.src_node[7:2], header.dst_node[7:2], header.dst_ctx[7:1],
-           header.tag[7:1], command.op[3:1], command.len[22:1], command.local_address[63:1]} == '0;
+           header.tag[7:1], command.op[3:1], command.len[22:1], command.local_address[63:50], command.local_address[47:1]} == '0;
   endfunction
   `VELO_ASSUME(FewBitsAsked, few(ask_header_i, ask_command_i))
   `VELO_ASSUME(FewBitsAnswered, few(answer_header_i, answer_command_i))
@@ -152,7 +160,7 @@ module velo_rma_pending_props
                (notify.ctx == op_header_q.src_ctx && notify.entry.node == op_header_q.dst_node &&
                 notify.entry.ctx == op_header_q.dst_ctx && notify.entry.error == ErrorLost &&
                 notify.entry.cookie == op_header_q.tag && notify.entry.op == op_command_q.op &&
-                notify.entry.address == op_command_q.local_address &&
+                notify.entry.address == local_address(op_command_q.local_address) &&
                 notify.entry.place == RmaPlaceError && notify.entry.len == '0))
   `VELO_ASSERT(ToldAtOnce, !telling_q || notify_valid)
   // An idle node has the same state in each cycle: the simulator evaluates it no more.
@@ -208,14 +216,55 @@ module velo_rma_pending_props
   end
   `VELO_ASSERT(MaySendIfThereIsAPlace, !place_q || !rst_ni || ask_ready)
 
+  // ----- those that wait too long ----------------------------------------------------------------
+
+  // Nobody is told to go while another that he waits for is not overdue: one of that node's, or any.
+  logic waited_q, entry_waits_q;
+  always_ff @(posedge clk_i) begin
+    waited_q      <= age_q >= 8'(time_cycles_q) / 8'd2;
+    entry_waits_q <= rst_ni && open_q && !asks && ask_header_i.dst_node == op_header_q.dst_node &&
+        !begun_q && !begins;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || asks) begun_q <= 1'b0;
+    else if (begins) begun_q <= 1'b1;
+  end
+  `VELO_ASSERT(RefusedOnlyForWhatIsOverdue, !(ask_late && entry_waits_q) || waited_q)
+  // A late answer is nobody's: what ended for want of an answer, whatever was sent since. It is chosen once.
+  logic dead_q, dead_known;
+  packet_t dead_header_q;
+  rma_command_t dead_command_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) dead_q <= 1'b0;
+    else if (is_late && !dead_q) begin
+      dead_q         <= 1'b1;
+      dead_header_q  <= op_header_q;
+      dead_command_q <= op_command_q;
+    end
+  end
+  logic dead_same, dead_same_q;
+  assign dead_same = dead_q && {answer_header_i.dst_ctx, answer_header_i.src_node,
+                                answer_header_i.src_ctx, answer_header_i.tag, answer_command_i.op,
+                                answer_command_i.len, answer_command_i.local_address,
+                                answer_command_i.number} ==
+      {dead_header_q.src_ctx, dead_header_q.dst_node, dead_header_q.dst_ctx, dead_header_q.tag,
+       dead_command_q.op, dead_command_q.len, dead_command_q.local_address,
+       dead_command_q.number};
+  always_ff @(posedge clk_i) dead_same_q <= dead_same;
+  assign dead_known = job_i && dead_same_q && known;
+  `VELO_ASSERT(LateAnswerIsNobodys, !dead_known)
+
   // The proof is not empty.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      cover (is_late && time_cycles_q == 2'd1);
+      cover (is_late && time_cycles_q == 4'd4);
       cover (telling_q && notify_valid && notify_ready_i);
       cover (unanswered_q == 4'(PerNode) && open_all_q == 4'd2);
       cover (ends && open_all_q == 4'd2);
       cover (job_i && !known && open_q && about_it_q);
+      cover (ask_late && entry_waits_q);
+      cover (ask_ready && u_dut.overdue != '0);
+      cover (dead_q && ask_valid_i && ask_header_i == dead_header_q && number == dead_command_q.number);
     end
   end
 

@@ -73,7 +73,11 @@ module velo_rma
 
     // Gets and updates that are not answered, see velo_rma_pending.
     input logic        answer_enable_i,  // one of which nothing comes ends after
-    input logic [23:0] answer_cycles_i,  // 2^8 times so many cycles
+    input logic [31:0] answer_cycles_i,  // so many cycles, at most 1.5 times as many
+
+    // The way to a node, see velo_rma_requester.
+    output logic [7:0] way_node_o,  // which node
+    input  logic       way_none_i,  // there is none to that of the cycle before
 
     // From the crossbar: descriptors, reads of the window, and what was read of host memory.
     input  htax_port_t                  to_unit_i,
@@ -280,6 +284,8 @@ module velo_rma
   ) u_source (
       .clk_i,
       .rst_ni,
+      .way_node_o,
+      .way_none_i,
       .answer_header_i      (reply_header),
       .answer_command_i     (reply_command),
       .answer_known_o       (answer_known),

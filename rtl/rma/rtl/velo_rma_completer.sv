@@ -192,8 +192,9 @@ module velo_rma_completer
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       StIdle: begin
-        address_q <= (Answers ? command_i.local_address : command_i.remote_address) +
-            {41'b0, command_i.offset};
+        address_q <= (Answers ? local_address(
+            command_i.local_address
+        ) : command_i.remote_address) + {41'b0, command_i.offset};
         end_q <= {1'b0, command_i.offset} + {14'b0, data_bytes_i};
         error_q <= Answers ? error_e'(command_i.error) : ErrorNone;
       end
@@ -248,7 +249,8 @@ module velo_rma_completer
       command_i.len,
       place,
       error_q,
-      Answers ? command_i.local_address : command_i.remote_address
+      Answers ? local_address(
+          command_i.local_address) : command_i.remote_address
   );
 
   assign reply_valid_o = state_q == StReply;

@@ -8,14 +8,21 @@
 // in the cycle before: the next entry is free, and fewer than PerNode of that node's operations are unanswered.
 // So the target has a slot for each (velo_rma_asks). At the pulse `ask_valid_i` it is sent, with header and command.
 //
+// An operation is overdue when no packet of it was written for half of `time_cycles_i`, or up to twice that half. Its
+// entry is passed over, so that others go on. `ask_late_o`, like `ask_ready_o`: all of that node's are overdue,
+// or all entries are, so that who asks need not wait for them.
+//
+// `epoch_o` counts the operations that ended for want of an answer, and is part of the command: an answer that comes
+// after its operation has ended is not that of a later one that is alike in all else, until 2^EpochBits ended so.
+//
 // `known_o`, a cycle after an answer's header and command: they fit an operation that is not over, in every field
 // that names memory, user or node. An answer that is not known is dropped unwritten, so memory changes only where
 // this node asked for it. `busy_i`: an answer that is known is written; with it the operation counts as begun, and
 // its time starts anew. `ended_i`: the last one was.
 //
-// With `time_enable_i` (and WaitBits = 7) an operation of which no packet was written for 2^8 times `time_cycles_i` cycles, at most
-// 1.5 times as long, ends: a notification of ErrorLost, and a pulse on `late_o`. What comes later of it is unknown.
-// No operation ends so while a packet of it is being written.
+// With `time_enable_i` an operation of which no packet was written for `time_cycles_i` cycles, 2 at least, ends: at
+// most 1.5 times as long, and a look at each entry, after its last one. Then there is a notification of ErrorLost, and a
+// pulse on `late_o`. What comes later of it is unknown. No operation ends so while a packet of it is being written.
 //
 // No deadlock: an operation waits here for answers alone, and these wait for the host alone.
 // Errors: ErrorLost.
@@ -26,22 +33,25 @@ module velo_rma_pending
   import velo_pkg::*;
   import velo_rma_pkg::*;
 #(
-    parameter int unsigned Entries = 16,
-    parameter int unsigned PerNode = AsksPerNode,
-    parameter int unsigned WaitBits = 7  // so many bits of `time_cycles_i` are an age
+    parameter int unsigned Entries  = 16,
+    parameter int unsigned PerNode  = AsksPerNode,
+    parameter int unsigned TimeBits = 32,
+    parameter int unsigned NumberBits = 6  // of the operations' numbers
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    input logic        time_enable_i,
-    input logic [23:0] time_cycles_i,
+    input logic                time_enable_i,
+    input logic [TimeBits-1:0] time_cycles_i,
 
-    input  logic         [7:0] ask_node_i,
-    output logic               ask_ready_o,
-    input  logic               ask_valid_i,
-    input  packet_t            ask_header_i,
-    input  rma_command_t       ask_command_i,
-    output logic         [5:0] number_o,
+    input  logic         [          7:0] ask_node_i,
+    output logic                         ask_ready_o,
+    output logic                         ask_late_o,
+    input  logic                         ask_valid_i,
+    input  packet_t                      ask_header_i,
+    input  rma_command_t                 ask_command_i,
+    output logic         [          5:0] number_o,
+    output logic         [EpochBits-1:0] epoch_o,
 
     input  packet_t      answer_header_i,
     input  rma_command_t answer_command_i,
@@ -76,31 +86,38 @@ module velo_rma_pending
   (* no_rw_check *)
   operation_t mem[Entries];
   operation_t asked, answered, late;
-  logic [Entries-1:0] open_q, unanswered_q, of_node;
+  logic [Entries-1:0] open_q, unanswered_q, of_node, overdue;
   logic [Entries-1:0][7:0] node_q;
   logic [Entries-1:0][1:0] age_q;
-  logic [5:0] number_q;
+  logic [NumberBits-1:0] number_q;
   index_t next, index, look_q;
 
-  assign number_o = number_q;
+  assign number_o = 6'(number_q);
   assign next     = number_q[IndexBits-1:0];
   assign index    = answer_command_i.number[IndexBits-1:0];
 
   // ----- asking ---------------------------------------------------------------------------------
 
   logic [$clog2(Entries+1)-1:0] waits;
+  logic no_place, pass;
   always_comb begin
     waits = '0;
     for (int unsigned e = 0; e < Entries; e++) begin
       of_node[e] = unanswered_q[e] && node_q[e] == ask_node_i;
       waits += {{$bits(waits) - 1{1'b0}}, of_node[e]};
+      overdue[e] = open_q[e] && age_q[e][1];
     end
   end
+  assign no_place = 32'(waits) >= PerNode;
+  assign pass     = overdue[next] && overdue != '1;
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) ask_ready_o <= 1'b0;
-    else begin
+    if (!rst_ni) begin
+      ask_ready_o <= 1'b0;
+      ask_late_o  <= 1'b0;
+    end else begin
       ask_ready_o <= !ask_valid_i && !open_q[next] && !(notify_valid_o && look_q == next) &&
-          32'(waits) < PerNode;
+          !no_place;
+      ask_late_o <= !ask_valid_i && (overdue == '1 || (no_place && (of_node & ~overdue) == '0));
     end
   end
 
@@ -147,30 +164,26 @@ module velo_rma_pending
     StTell
   } state_e;
   state_e state_q;
-  logic [23:0] cycles_q;
-  logic [WaitBits-1:0] waits_q;
+  logic [TimeBits-2:0] cycles_q;
   logic tick_q, is_late;
 
+  // An age is half the time. Late is an operation that saw three ages begin, so two whole ones.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       cycles_q <= '0;
-      waits_q  <= '0;
       tick_q   <= 1'b0;
     end else begin
       tick_q <= 1'b0;
-      if (!time_enable_i) begin
-        cycles_q <= '0;
-        waits_q  <= '0;
-      end else if (cycles_q >= time_cycles_i) begin
-        cycles_q <= 24'd1;
-        waits_q  <= waits_q + 1'b1;
-        tick_q   <= waits_q == '1;
-      end else cycles_q <= cycles_q + 24'd1;
+      if (!time_enable_i || open_q == '0) cycles_q <= '0;
+      else if (cycles_q >= time_cycles_i[TimeBits-1:1]) begin
+        cycles_q <= (TimeBits - 1)'(1);
+        tick_q   <= 1'b1;
+      end else cycles_q <= cycles_q + (TimeBits - 1)'(1);
     end
   end
 
-  // The entries are looked at in turn, while one is open: an idle node has the same state in each cycle, which
-  // the simulator need not evaluate. Late is one that saw three ages begin, so two whole ones.
+  // The entries are looked at in turn, and time passes, while one is open: an idle node has the same state in each cycle,
+  // which the simulator need not evaluate.
   assign is_late = state_q == StLook && open_q[look_q] && age_q[look_q] == '1 && time_enable_i &&
       !(busy_i && index == look_q);
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -188,8 +201,10 @@ module velo_rma_pending
       open_q       <= '0;
       unanswered_q <= '0;
       number_q     <= '0;
+      epoch_o      <= '0;
     end else begin
-      if (ask_valid_i) number_q <= number_q + 6'd1;
+      if (ask_valid_i || pass) number_q <= number_q + 1'b1;
+      if (is_late) epoch_o <= epoch_o + 1'b1;
       for (int unsigned e = 0; e < Entries; e++) begin
         if (ask_valid_i && next == index_t'(e)) begin
           open_q[e]       <= 1'b1;
@@ -224,16 +239,18 @@ module velo_rma_pending
       '0,
       RmaPlaceError,
       ErrorLost,
-      late.address
+      local_address(
+          late.address)
   );
   assign late_o = is_late;
   assign late_ctx_o = late.ctx;
   assign late_node_o = late.node;
 
   logic unused;
-  assign unused = ^{ask_header_i, ask_command_i, answer_header_i, answer_command_i, late};
+  assign unused = ^{ask_header_i, ask_command_i, answer_header_i, answer_command_i, late, time_cycles_i};
 
-  `VELO_ASSERT_INIT(NumberNamesAnEntry, Entries == 2 ** IndexBits && Entries <= 64)
+  `VELO_ASSERT_INIT(NumberNamesAnEntry, Entries == 2 ** IndexBits && IndexBits <= NumberBits && NumberBits <= 6)
+  `VELO_ASSERT(NothingPassedThatWasGiven, !(ask_valid_i && pass))
   `VELO_ASSERT(NoneIsForgotten, !ask_valid_i || !open_q[next])
   `VELO_ASSERT(UnansweredAreOpen, (unanswered_q & ~open_q) == '0)
   `VELO_ASSUME(OnlyWhenReady, !ask_valid_i || ask_ready_o)

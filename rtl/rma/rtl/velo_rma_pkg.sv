@@ -20,6 +20,12 @@ package velo_rma_pkg;
   // nodes (velo_rma_pending, velo_rma_asks).
   parameter int unsigned AsksPerNode = 5;
 
+  // The upper bits of the local address in the packets of a get or an update (velo_rma_pending).
+  parameter int unsigned EpochBits = 16;
+  function automatic logic [63:0] local_address(logic [63:0] field);
+    return field & (64'('1) >> EpochBits);
+  endfunction
+
   // Posted writes that have begun or ended, modulo 2^8; fewer than half of that are ever under way.
   typedef logic [7:0] write_count_t;
 

@@ -8,7 +8,10 @@
 // handed over: the answers carry all that a notification needs. The operations are numbered, so that who writes the
 // data can tell packets of one from those of another (velo_rma_completer). Gets and updates have numbers of
 // their own (`ask_number_i`), and wait, with all descriptors behind them, until velo_rma_pending has a place for
-// one with their node: `ask_ready_i`, for the node of the cycle before; `ask_valid_o` when it is sent.
+// one with their node: `ask_ready_i`, for the node of the cycle before; `ask_valid_o` when it is sent. They wait no
+// longer than until `ask_late_i`: who holds those places keeps them for too long.
+//
+// `way_none_i`: no way leads to node `ask_node_o` of the cycle before, or it ends at a dead link.
 //
 // `beat_*`: descriptors as velo_rma_intake queues them. `read_*` and `result_*`: a velo_rma_reader.
 // `packet_*`: jobs for a velo_rma_emit, to which the reader's data go. `notify_*` valid/ready.
@@ -23,6 +26,10 @@
 //   ErrorMisaligned  an update not at a multiple of 8, at either end;
 //   ErrorMemory      it cannot be read any more, see velo_rma_intake. If its first beat is lost, nobody is
 //                    notified, and the context is given as 0;
+//   ErrorUnregistered  a get or an update into memory at no registered address (bits 63:48 are not zero, where its packet
+//                    has `ask_epoch_i`);
+//   ErrorNetwork     no way leads there, at first or before a put's next packet; or a get or an update has waited
+//                    for a place for too long;
 //   those of velo_rma_reader, of the put's source.
 //
 // Source: EXTOLL, high message rates, section III (command descriptors by PIO, integrated DMA).
@@ -50,10 +57,13 @@ module velo_rma_requester
     input  logic                 beat_void_i,
     input  logic [DataWidth-1:0] beat_data_i,
 
-    output logic [7:0] ask_node_o,
-    input  logic       ask_ready_i,
-    output logic       ask_valid_o,
-    input  logic [5:0] ask_number_i,
+    output logic [          7:0] ask_node_o,
+    input  logic                 ask_ready_i,
+    input  logic                 ask_late_i,
+    input  logic                 way_none_i,
+    output logic                 ask_valid_o,
+    input  logic [          5:0] ask_number_i,
+    input  logic [EpochBits-1:0] ask_epoch_i,
 
     output logic         read_valid_o,
     output atu_request_t read_o,
@@ -151,6 +161,8 @@ module velo_rma_requester
       verdict = ErrorMalformed;
     end else if (!sized) verdict = ErrorOversize;
     else if (!aligned) verdict = ErrorMisaligned;
+    else if (asks && desc.local_address[63-:EpochBits] != '0) verdict = ErrorUnregistered;
+    else if (way_none_i) verdict = ErrorNetwork;
   end
 
   // ----- packets --------------------------------------------------------------------------------
@@ -245,13 +257,16 @@ module velo_rma_requester
     packet_command_o.number         = asks ? ask_number_i : number_q;
     packet_command_o.remote_address = desc.remote_address;
     packet_command_o.local_address  = desc.local_address;
+    if (asks) packet_command_o.local_address[63-:EpochBits] = ask_epoch_i;
   end
   assign packet_valid_o = state_q == StPacket && (!asks || ask_ready_i);
+  assign gives_up = state_q == StPacket ? asks && !ask_ready_i && (ask_late_i || way_none_i) :
+      state_q == StNext && way_none_i;
 
   // ----- control --------------------------------------------------------------------------------
 
   // Behind a beat that cannot be read, all is passed over until a descriptor begins.
-  logic take, named, skip_q;
+  logic take, named, skip_q, gives_up;
   assign named = !beat_void_i && (!skip_q || beat_first_i);
   if (Ecc) begin : gen_skip
     always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -289,8 +304,11 @@ module velo_rma_requester
           if (result_valid_i) state_q <= result_error_i == ErrorNone ? StPacket : StReport;
         end
         StShift:  if (shift_left_q == 3'd1) state_q <= StPacket;
-        StPacket: if (packet_valid_o && packet_ready_i) state_q <= last ? StName : StNext;
-        StNext:   state_q <= StCut;
+        StPacket: begin
+          if (gives_up) state_q <= StReport;
+          else if (packet_valid_o && packet_ready_i) state_q <= last ? StName : StNext;
+        end
+        StNext:   state_q <= gives_up ? StReport : StCut;
         StReport: if (notify_ready_i) state_q <= StName;
         default:  state_q <= StName;
       endcase
@@ -316,6 +334,7 @@ module velo_rma_requester
     end
     if (state_q == StWords && take && beat_void_i) error_q <= ErrorMemory;
     if (state_q == StRead && result_valid_i) error_q <= result_error_i;
+    if (gives_up) error_q <= ErrorNetwork;
     if (state_q == StName) offset_q <= '0;
     else if (packet_valid_o && packet_ready_i) begin
       offset_q <= offset_q + {13'b0, cut_bytes};
@@ -348,9 +367,10 @@ module velo_rma_requester
   assign ask_node_o = desc.dst_node;
   assign ask_valid_o = posted_o && asks;
   assign error_valid_o = (take && beat_void_i && !skip_q) ||
-      (state_q == StDecide && error_q != ErrorNone) ||
+      (state_q == StDecide && error_q != ErrorNone) || gives_up ||
       (state_q == StRead && result_valid_i && result_error_i != ErrorNone);
-  assign error_code_o = take ? ErrorMemory : state_q == StDecide ? error_q : result_error_i;
+  assign error_code_o = take ? ErrorMemory : state_q == StDecide ? error_q :
+      gives_up ? ErrorNetwork : result_error_i;
   assign error_ctx_o = state_q == StName ? '0 : ctx_q;
 
   `VELO_ASSERT(ShiftOnlyImmediate, state_q != StShift || is_immediate)

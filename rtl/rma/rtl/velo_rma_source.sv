@@ -29,12 +29,15 @@ module velo_rma_source
     input  logic [DataWidth-1:0] write_data_i,
 
     input  logic                answer_enable_i,
-    input  logic         [23:0] answer_cycles_i,
+    input  logic         [31:0] answer_cycles_i,
     input  packet_t             answer_header_i,
     input  rma_command_t        answer_command_i,
     output logic                answer_known_o,
     input  logic                answer_busy_i,
     input  logic                answer_ended_i,
+
+    output logic [7:0] way_node_o,
+    input  logic       way_none_i,
 
     output logic         atu_valid_o,
     input  logic         atu_ready_i,
@@ -92,9 +95,10 @@ module velo_rma_source
   error_e result_error;
   packet_t packet_header;
   rma_command_t packet_command;
-  logic ask_ready, ask_valid;
+  logic ask_ready, ask_valid, ask_late;
   logic [7:0] ask_node;
   logic [5:0] ask_number;
+  logic [EpochBits-1:0] ask_epoch;
 
   velo_narrow #(
       .Width    (DataWidth),
@@ -145,8 +149,11 @@ module velo_rma_source
       .rst_ni,
       .ask_node_o            (ask_node),
       .ask_ready_i           (ask_ready),
+      .ask_late_i            (ask_late),
+      .way_none_i            (way_none_i),
       .ask_valid_o           (ask_valid),
       .ask_number_i          (ask_number),
+      .ask_epoch_i           (ask_epoch),
       .beat_valid_i          (beat_valid),
       .beat_ready_o          (beat_ready),
       .beat_eop_i            (beat_eop),
@@ -174,6 +181,8 @@ module velo_rma_source
       .error_ctx_o
   );
 
+  assign way_node_o = ask_node;
+
   velo_rma_pending u_pending (
       .clk_i,
       .rst_ni,
@@ -181,10 +190,12 @@ module velo_rma_source
       .time_cycles_i   (answer_cycles_i),
       .ask_node_i      (ask_node),
       .ask_ready_o     (ask_ready),
+      .ask_late_o      (ask_late),
       .ask_valid_i     (ask_valid),
       .ask_header_i    (packet_header),
       .ask_command_i   (packet_command),
       .number_o        (ask_number),
+      .epoch_o         (ask_epoch),
       .answer_header_i (answer_header_i),
       .answer_command_i(answer_command_i),
       .known_o         (answer_known_o),

@@ -23,7 +23,7 @@ READ, WRITE, ATOMIC = 1, 2, 4
 PUT, GET, IMMEDIATE, UPDATE, NOTIFY = 1, 2, 3, 4, 5
 REQUESTER, RESPONDER, COMPLETER, ERROR = 1, 2, 4, 8
 MISALIGNED, OVERSIZE, MALFORMED, CONTEXT, STALL, KIND = 1, 2, 3, 4, 5, 7
-UNREGISTERED, RIGHT, HOST, LOST = 8, 9, 10, 14
+UNREGISTERED, RIGHT, HOST, NETWORK, LOST = 8, 9, 10, 11, 14
 PORT, READY, STREAM, QUERY = (
     Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
 )
@@ -84,7 +84,7 @@ class Setup:
         zeros = (
             "table_enable_i table_base_i table_bits_i invalidate_valid_i watchdog_enable_i "
             "watchdog_cycles_i queue_valid_i read_pointer_valid_i write_done_i to_unit_i "
-            "from_unit_ready_i net_in_i answer_enable_i answer_cycles_i"
+            "from_unit_ready_i net_in_i answer_enable_i answer_cycles_i way_none_i"
         )
         self.bench = Bench(dut, zeros.split())
         dut.node_id_i.value = NODE

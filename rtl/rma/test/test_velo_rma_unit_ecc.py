@@ -92,7 +92,7 @@ async def spoil_request(asks, beat, mask):
 async def a_request_that_was_lost_while_it_waited_ends_and_the_next_is_served(dut):
     setup = await ready(dut)
     counter, asks = Counter(dut), dut.u_target.u_serve.u_asks
-    dut.answer_cycles_i.value, dut.answer_enable_i.value = 4, 1
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = 1024, 1
     setup.write(THEIRS, (5).to_bytes(8, "little"))
     expected = 5
     # The kind, who asks, how much, where to; none of these may be half of one request. As many are
