@@ -98,7 +98,7 @@ module velo_router_sink_props
   // ----- the output, and the receiver behind it ---------------------------------------------------
 
   logic out_valid, out_sop, out_eop, out_poison, sunk;
-  logic [127:0] out_data;
+  logic [127:0] out_data, data_q;
   count_t avail, held_q, freed_q;
   velo_switch_output #(
       .DataWidth(128),
@@ -134,7 +134,6 @@ module velo_router_sink_props
       .may_send_o  (may_send)
   );
   // A word's data come a cycle later than the rest of it: its place, beside the bit of the mark.
-  logic [127:0] data_q;
   always_ff @(posedge clk_i) data_q <= {116'b0, place, 8'b0};
   logic gets, returns;
   assign gets    = out_valid && out_sop;
@@ -157,10 +156,6 @@ module velo_router_sink_props
     down_q <= !rst_ni || up_i[0] || !enable_i ? '0 : down_q + num_t'(down_q != '1);
     dead_q <= rst_ni ? {dead_q[0], dead[0]} : '0;
   end
-  `VELO_ASSERT(NeverEarly, !dead[0] || dead_q[0] || down_q >= num_t'(cycles_q))
-  `VELO_ASSERT(InTime, dead[0] || u_dut.state_q[0] == 2'd3 ||
-               32'(down_q) <= 2 * 32'(cycles_q) + 2 + 32'(settled_q))
-  `VELO_ASSERT(DeadOnlyWhileDown, !dead[0] || !(dead_q[0] && up_q && !enable_was_q))
   // A link that came up while it was dead, and went down while that was made good, has its time from then on.
   num_t settled_q;
   logic up_q, enable_was_q;
@@ -170,6 +165,10 @@ module velo_router_sink_props
     if (!rst_ni || up_i[0] || !enable_i) settled_q <= '0;
     else if (u_dut.state_q[0] == 2'd3 && settled_q != '1) settled_q <= settled_q + 1'b1;
   end
+  `VELO_ASSERT(NeverEarly, !dead[0] || dead_q[0] || down_q >= num_t'(cycles_q))
+  `VELO_ASSERT(InTime, dead[0] || u_dut.state_q[0] == 2'd3 ||
+               32'(down_q) <= 2 * 32'(cycles_q) + 2 + 32'(settled_q))
+  `VELO_ASSERT(DeadOnlyWhileDown, !dead[0] || (!up_q && enable_was_q))
 
   `VELO_ASSERT(SwallowedOnlyIfDead, !(word && first_q && sink[0]) || dead[0] || dead_q != '0)
   logic [2:0] rests_q;
