@@ -209,7 +209,8 @@ module velo_router_sink_props
 
   num_t waits_q, waits_up_q;
   logic could;
-  assign could = !older_i && avail == count_t'(Total) && known && !stop_i && u_output.gen_credit[0].gen_exists.u_credit.used_q == freed_q;
+  assign could = !older_i && avail == count_t'(Total) && known && !stop_i &&
+      u_output.gen_credit[0].gen_exists.u_credit.used_q == freed_q;
   always_ff @(posedge clk_i) begin
     waits_q <= !rst_ni || grant || !want_i || busy_q || up_i[0] || !enable_i || older_i ? '0 :
         waits_q + num_t'(waits_q != '1);

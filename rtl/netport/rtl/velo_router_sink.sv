@@ -17,7 +17,7 @@
 module velo_router_sink #(
     parameter int unsigned NumLinks = 6,
     parameter int unsigned CycleBits = 24,
-    parameter int unsigned SettleCycles = 8  // from a stop to the first word of the last packet that began
+    parameter int unsigned SettleCycles = 8  // from a stop to the last packet's first word
 ) (
     input logic clk_i,
     input logic rst_ni,

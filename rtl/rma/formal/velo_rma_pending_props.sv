@@ -114,7 +114,8 @@ module velo_rma_pending_props
   // Bits of a field are all treated alike; one or two of each say it.
   function automatic logic few(packet_t header, rma_command_t command);
     few = {header.src_ctx[7:1], header.src_node[7:2], header.dst_node[7:2], header.dst_ctx[7:1],
-           header.tag[7:1], command.op[3:1], command.len[22:1], command.local_address[63:50], command.local_address[47:1]} == '0;
+           header.tag[7:1], command.op[3:1], command.len[22:1],
+           command.local_address[63:50], command.local_address[47:1]} == '0;
   endfunction
   `VELO_ASSUME(FewBitsAsked, few(ask_header_i, ask_command_i))
   `VELO_ASSUME(FewBitsAnswered, few(answer_header_i, answer_command_i))
@@ -264,7 +265,8 @@ module velo_rma_pending_props
       cover (job_i && !known && open_q && about_it_q);
       cover (ask_late && entry_waits_q);
       cover (ask_ready && u_dut.overdue != '0);
-      cover (dead_q && ask_valid_i && ask_header_i == dead_header_q && number == dead_command_q.number);
+      cover (dead_q && ask_valid_i && ask_header_i == dead_header_q &&
+             number == dead_command_q.number);
     end
   end
 

@@ -33,8 +33,8 @@ module velo_rma_pending
   import velo_pkg::*;
   import velo_rma_pkg::*;
 #(
-    parameter int unsigned Entries  = 16,
-    parameter int unsigned PerNode  = AsksPerNode,
+    parameter int unsigned Entries = 16,
+    parameter int unsigned PerNode = AsksPerNode,
     parameter int unsigned TimeBits = 32,
     parameter int unsigned NumberBits = 6  // of the operations' numbers
 ) (
@@ -247,9 +247,11 @@ module velo_rma_pending
   assign late_node_o = late.node;
 
   logic unused;
-  assign unused = ^{ask_header_i, ask_command_i, answer_header_i, answer_command_i, late, time_cycles_i};
+  assign unused = ^{ask_header_i, ask_command_i, answer_header_i, answer_command_i, late,
+                    time_cycles_i};
 
-  `VELO_ASSERT_INIT(NumberNamesAnEntry, Entries == 2 ** IndexBits && IndexBits <= NumberBits && NumberBits <= 6)
+  `VELO_ASSERT_INIT(NumberNamesAnEntry,
+                    Entries == 2 ** IndexBits && IndexBits <= NumberBits && NumberBits <= 6)
   `VELO_ASSERT(NothingPassedThatWasGiven, !(ask_valid_i && pass))
   `VELO_ASSERT(NoneIsForgotten, !ask_valid_i || !open_q[next])
   `VELO_ASSERT(UnansweredAreOpen, (unanswered_q & ~open_q) == '0)

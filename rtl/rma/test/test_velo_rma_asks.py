@@ -398,7 +398,7 @@ def swallow(setup, node: int) -> None:
 @cocotb.test()
 async def gets_that_nobody_answers_hold_up_no_other_for_long(dut):
     setup = await ready(dut, seed=24)
-    least = 3000
+    least = 6000
     dut.answer_cycles_i.value, dut.answer_enable_i.value = least, 1
     swallow(setup, FAR)
     for trial in range(2):
@@ -411,7 +411,8 @@ async def gets_that_nobody_answers_hold_up_no_other_for_long(dut):
         setup.post(descriptor(PUT, THEM, 64, OURS, THEIRS, REQUESTER, 21))
         first, *notes = await setup.notified(US, 3, limit=least + 600)
         assert (first.place, first.error, first.cookie) == (ERROR, NETWORK, ASKS_A_NODE)
-        assert setup.bench.cycle - start >= least // 2, "it waits for what is not overdue"
+        overdue = setup.bench.cycle
+        assert overdue - start >= least // 2, "it waits for what is not overdue"
         assert {(note.place, note.cookie) for note in notes} == {(REQUESTER, 20), (REQUESTER, 21)}
         # Entries are given in turn, and those of that node are passed over, round and round.
         for cookie in range(2 * ENTRIES):
@@ -422,9 +423,9 @@ async def gets_that_nobody_answers_hold_up_no_other_for_long(dut):
                 setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 99, node=FAR))
                 (note,) = await setup.notified(US, limit=200)
                 assert (note.place, note.error, note.cookie) == (ERROR, NETWORK, 99)
-            if setup.bench.cycle - start > least - 600:
+            if setup.bench.cycle - overdue > least // 2 - 600:
                 break
-        assert cookie > 4
+        assert cookie > ENTRIES, trial
         # They end in their time, each once.
         notes = await setup.notified(US, ASKS_A_NODE, limit=least)
         assert setup.bench.cycle - start >= least
@@ -448,7 +449,7 @@ async def all_entries_that_nobody_answers_are_not_waited_for(dut):
         setup.post(words)
     setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 30))
     setup.post(descriptor(PUT, THEM, 8, OURS, THEIRS, REQUESTER, 31))
-    notes = await setup.notified(US, 2, limit=least)
+    notes = await setup.notified(US, 2, limit=2 * least)
     assert [(note.place, note.error) for note in notes] == [(ERROR, NETWORK), (REQUESTER, 0)]
     assert {note.error for note in await setup.notified(US, ENTRIES, limit=least)} == {LOST}
     setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 32))

@@ -34,7 +34,7 @@ module velo_switch_props
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb assume (past_q || !rst_ni);
 
-  logic [3:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, dropped, open_q;
+  logic [3:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_sunk, dropped, open_q;
   logic [3:0][1:0] place_q;
   vc_t [3:0] in_vc, out_vc;
   vc_t link_vc_q;
@@ -125,7 +125,6 @@ module velo_switch_props
   );
 
   // The link leads nowhere until it was stopped for four cycles (velo_router_sink keeps it so for longer).
-  logic [3:0] out_sunk;
   logic [2:0] stopped_q;
   logic sink_was_q;
   always_ff @(posedge clk_i) begin
