@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "../hardware.h"
 #include "velo/pcie_spec.h"
 #include "velo/spec.h"
 
@@ -23,8 +24,10 @@ constexpr auto kLineWait = std::chrono::milliseconds(5);
 
 } // namespace
 
-Card::Card(const std::string &path, Function &function, unsigned split_one_in, Random random)
-    : function_(function), split_one_in_(split_one_in), random_(random), server_(path, *this)
+Card::Card(const std::string &path, const Hardware &hardware, Function &function,
+           unsigned split_one_in, Random random)
+    : hardware_(hardware), function_(function), split_one_in_(split_one_in), random_(random),
+      server_(path, *this)
 {
     function_.set_host(this);
     function_.set_config(config_.function());
@@ -153,7 +156,7 @@ void Card::write_config(uint64_t offset, std::span<const uint8_t> bytes)
 
 void Card::read_config(uint64_t offset, std::span<uint8_t> bytes) const
 {
-    config_.read(offset, bytes);
+    config_.read(offset, bytes, static_cast<uint32_t>(hardware_.cycle()));
 }
 
 // ----- reset

@@ -17,6 +17,11 @@
 #include "function.h"
 #include "vfio_user.h"
 
+namespace sim
+{
+class Hardware;
+}
+
 namespace sim::card
 {
 
@@ -30,7 +35,9 @@ class Card final : private Device, private Host
 {
   public:
     // `split_one_in`: one in so many lines goes to the function in parts, in any order; 0: none.
-    Card(const std::string &path, Function &function, unsigned split_one_in, Random random);
+    // `hardware`: the cluster, whose cycle the card shows.
+    Card(const std::string &path, const Hardware &hardware, Function &function,
+         unsigned split_one_in, Random random);
     ~Card() override;
     Card(const Card &) = delete;
     Card &operator=(const Card &) = delete;
@@ -55,6 +62,7 @@ class Card final : private Device, private Host
 
     static constexpr size_t kPacketsMax = 64; // then commands wait
 
+    const Hardware &hardware_;
     Function &function_;
     unsigned split_one_in_;
     Random random_;

@@ -24,7 +24,7 @@ Cards::Cards(const std::map<unsigned, std::string> &sockets, Hardware &hardware,
     : hardware_(hardware)
 {
     for (const auto &[node, path] : sockets)
-        cards_.push_back(std::make_unique<Card>(path, *functions.at(node), split_one_in,
+        cards_.push_back(std::make_unique<Card>(path, hardware, *functions.at(node), split_one_in,
                                                 Random(seed, kSplits + node)));
     watching_.assign(cards_.size(), -1);
 }

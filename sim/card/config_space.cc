@@ -21,6 +21,9 @@ constexpr size_t kCommand = 0x04, kStatus = 0x06, kBars = 0x10, kFirstCapability
 constexpr size_t kExpress = 0x40, kDeviceControl = kExpress + 0x08;
 constexpr size_t kMsix = 0x80, kMsixControl = kMsix + 2;
 constexpr size_t kErrors = 0x100;
+// The vendor's own capability, of simulated cards alone (README.md).
+constexpr size_t kVendor = 0x200, kCycle = kVendor + 8, kCycleBytes = 4;
+constexpr uint32_t kVendorId = 0xC1C;
 constexpr unsigned kBusMaster = 1 << 2, kCommandBits = 0x0546; // memory, master, parity, SERR, INTx
 constexpr unsigned kRelaxed = 1 << 4, kResetFunction = 1 << 15;
 constexpr unsigned kMsixEnable = 1 << 15, kMsixMask = 1 << 14;
@@ -70,6 +73,7 @@ void ConfigSpace::reset()
     add_express();
     add_msix();
     add_error_reporting();
+    add_cycle();
 }
 
 void ConfigSpace::add_bar(unsigned bar, uint32_t kind)
@@ -104,7 +108,7 @@ void ConfigSpace::add_msix()
 
 void ConfigSpace::add_error_reporting()
 {
-    put(kErrors, 4, 0x00020001); // advanced error reporting, version 2, the last one
+    put(kErrors, 4, kVendor << 20 | 0x00020001); // advanced error reporting, version 2
     uint32_t all = 0;
     for (Error error : {Error::kTimeout, Error::kUnexpected, Error::kMalformed, Error::kPoisoned,
                         Error::kUnsupported})
@@ -113,6 +117,12 @@ void ConfigSpace::add_error_reporting()
         cleared_by_one_[kErrors + 4 + i] = static_cast<uint8_t>(all >> (8 * i));
     put(kErrors + 0x08, 4, 0, all);
     put(kErrors + 0x0c, 4, uint32_t{1} << static_cast<unsigned>(Error::kMalformed), all);
+}
+
+void ConfigSpace::add_cycle()
+{
+    put(kVendor, 4, 0x0001000b); // vendor-specific, version 1, the last one
+    put(kVendor + 4, 4, (kCycle + kCycleBytes - kVendor) << 20 | kVendorId);
 }
 
 bool ConfigSpace::write(size_t offset, std::span<const uint8_t> bytes)
@@ -129,9 +139,12 @@ bool ConfigSpace::write(size_t offset, std::span<const uint8_t> bytes)
     return resets;
 }
 
-void ConfigSpace::read(size_t offset, std::span<uint8_t> bytes) const
+void ConfigSpace::read(size_t offset, std::span<uint8_t> bytes, uint32_t cycle) const
 {
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), bytes.size(), bytes.begin());
+    for (size_t i = 0; i < kCycleBytes; i++)
+        if (kCycle + i >= offset && kCycle + i - offset < bytes.size())
+            bytes[kCycle + i - offset] = static_cast<uint8_t>(cycle >> (8 * i));
 }
 
 void ConfigSpace::note(Error error)

@@ -39,7 +39,8 @@ class ConfigSpace
     void reset();
     // The bytes have to be in the space. True: a function-level reset was asked for.
     bool write(size_t offset, std::span<const uint8_t> bytes);
-    void read(size_t offset, std::span<uint8_t> bytes) const;
+    // `cycle`: the cluster's, which the space shows.
+    void read(size_t offset, std::span<uint8_t> bytes, uint32_t cycle) const;
     void note(Error error);
     FunctionConfig function() const;
 
@@ -55,6 +56,7 @@ class ConfigSpace
     void add_express();
     void add_msix();
     void add_error_reporting();
+    void add_cycle();
 };
 
 } // namespace sim::card

@@ -27,6 +27,7 @@ import vfio_client as vfio
 from vfio_client import CONFIG, Client, GoneError, Memory, RefusedError, fired
 
 SECONDS = 60
+CYCLE_ID = 0xC1C  # of the vendor's capability that shows the cluster's cycle
 CTX, OTHER = 1, 2  # contexts: that of messages and descriptors; that of remote memory
 VELO, RMA = 0, 1
 # Registers, spec/velo_regs.rdl.
@@ -332,6 +333,16 @@ def a_client_finds_the_card(simulator: Simulator) -> None:
         assert simulator.layouts.get("pcie_function", "vectors", function) == 8
         # What the function refuses reads as ones; the error is in the configuration space.
         assert client.read(4, 0x1000, 1) != 0xFF
+        # Extended capabilities: errors, and the cluster's cycle, which goes on with a load.
+        found, at = {}, 0x100
+        while at:
+            head = client.read(CONFIG, at, 4)
+            found[head & 0xFFFF], at = at, head >> 20
+        assert set(found) == {0x01, 0x0B}
+        assert client.read(CONFIG, found[0x0B] + 4, 4) == 12 << 20 | CYCLE_ID
+        before = client.read(CONFIG, found[0x0B] + 8, 4)
+        guest.get(SETUP)
+        assert client.read(CONFIG, found[0x0B] + 8, 4) > before
         client.close()
 
 
