@@ -211,30 +211,59 @@ void user_end(struct user user)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-void port_open_at(struct port *port, uint32_t number, uint32_t to_context)
+/* Without a target: to itself. */
+static bool port_map(struct port *port, uint64_t target)
 {
-	int file = open(DEVICE, O_RDWR | O_CLOEXEC);
+	int file = port->file;
 
-	if (file < 0 || context_take(file, number, &port->take)) {
-		printf("# FAILED: no context: %s\n", strerror(errno));
-		exit(1);
-	}
-	port->file = file;
-	if (to_context == VELO_CARD_ANY)
-		to_context = port->take.number;
+	if (target == PORT_ITSELF)
+		target = target_page(port->take.node, port->take.number);
 	port->ring = context_map(file, VELO_CARD_RING, 0, port->take.ring_slots * 64ul, PROT_READ);
 	port->queue = context_map(file, VELO_CARD_QUEUE, 0, port->take.queue_entries * 16ul,
 				  PROT_READ | PROT_WRITE);
 	port->ring_pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
 	port->queue_pointer = context_map(file, VELO_CARD_QUEUE_POINTER, 0, PAGE, PROT_WRITE);
 	port->descriptors = context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE);
-	port->target = context_map(file, VELO_CARD_TARGETS,
-				   target_page(port->take.node, to_context), PAGE, PROT_WRITE);
-	CHECK(port->ring != MAP_FAILED && port->queue != MAP_FAILED &&
-	      port->ring_pointer != MAP_FAILED && port->queue_pointer != MAP_FAILED &&
-	      port->descriptors != MAP_FAILED && port->target != MAP_FAILED);
-	port->head = 0;
-	port->queue_head = 0;
+	port->target = context_map(file, VELO_CARD_TARGETS, target, PAGE, PROT_WRITE);
+	return port->ring != MAP_FAILED && port->queue != MAP_FAILED &&
+	       port->ring_pointer != MAP_FAILED && port->queue_pointer != MAP_FAILED &&
+	       port->descriptors != MAP_FAILED && port->target != MAP_FAILED;
+}
+
+bool port_try(struct port *port, uint32_t number, uint32_t lines, uint64_t target)
+{
+	int error;
+
+	*port = (struct port){
+		.file = open(DEVICE, O_RDWR | O_CLOEXEC),
+		.take = { .size = sizeof(port->take), .number = number, .store_lines = lines },
+	};
+	if (port->file < 0)
+		return false;
+	if (ioctl(port->file, VELO_CARD_TAKE, &port->take)) {
+		error = errno;
+		close(port->file);
+		errno = error;
+		return false;
+	}
+	if (port_map(port, target))
+		return true;
+	error = errno;
+	port_close(port);
+	errno = error;
+	return false;
+}
+
+void port_open_at(struct port *port, uint32_t number, uint32_t to_context)
+{
+	uint64_t target = PORT_ITSELF;
+
+	if (to_context != VELO_CARD_ANY)
+		target = target_page((uint32_t)sysfs_number("node"), to_context);
+	if (port_try(port, number, 1, target))
+		return;
+	printf("# FAILED: no context: %s\n", strerror(errno));
+	exit(1);
 }
 
 void port_open(struct port *port, uint32_t to_context)
@@ -242,14 +271,21 @@ void port_open(struct port *port, uint32_t to_context)
 	port_open_at(port, VELO_CARD_ANY, to_context);
 }
 
+/* What could not be mapped is MAP_FAILED. */
+static void port_unmap(const volatile void *at, size_t len_bytes)
+{
+	if (at != MAP_FAILED)
+		munmap((void *)at, len_bytes);
+}
+
 void port_close(struct port *port)
 {
-	munmap((void *)port->ring, port->take.ring_slots * 64ul);
-	munmap((void *)port->queue, port->take.queue_entries * 16ul);
-	munmap((void *)port->ring_pointer, PAGE);
-	munmap((void *)port->queue_pointer, PAGE);
-	munmap((void *)port->descriptors, PAGE);
-	munmap((void *)port->target, PAGE);
+	port_unmap(port->ring, port->take.ring_slots * 64ul);
+	port_unmap(port->queue, port->take.queue_entries * 16ul);
+	port_unmap(port->ring_pointer, PAGE);
+	port_unmap(port->queue_pointer, PAGE);
+	port_unmap(port->descriptors, PAGE);
+	port_unmap(port->target, PAGE);
 	close(port->file);
 }
 

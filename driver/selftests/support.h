@@ -87,6 +87,10 @@ struct port {
 void port_open(struct port *port, uint32_t to_context);
 /* The same, with a number. */
 void port_open_at(struct port *port, uint32_t number, uint32_t to_context);
+/* The context itself, as a target. */
+#define PORT_ITSELF UINT64_MAX
+/* The same, to any target page and with lines; false: it failed, and @port has nothing. */
+bool port_try(struct port *port, uint32_t number, uint32_t lines, uint64_t target);
 void port_close(struct port *port);
 uint64_t stores(struct port *port);
 void wait_until_taken(struct port *port);
