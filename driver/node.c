@@ -33,14 +33,21 @@ static u64 velo_patience_word(u32 cycles, u64 enable)
 	return cycles ? enable | cycles : 0;
 }
 
-static void velo_node_write_patience(struct velo_card *card)
+static void velo_node_write_ring_patience(struct velo_card *card, u32 cycles)
 {
 	velo_reg_write(card, VELO_REG_WATCHDOG,
-		       velo_patience_word(card->setup.ring_patience,
-					  VELO_REG_WATCHDOG_ENABLE_MASK));
+		       velo_patience_word(cycles, VELO_REG_WATCHDOG_ENABLE_MASK));
+}
+
+static void velo_node_write_patience(struct velo_card *card)
+{
+	velo_node_write_ring_patience(card, card->setup.ring_patience);
 	velo_reg_write(card, VELO_REG_ACCESS_WATCHDOG,
 		       velo_patience_word(card->setup.access_patience,
 					  VELO_REG_ACCESS_WATCHDOG_ENABLE_MASK));
+	velo_reg_write(card, VELO_REG_ANSWER_WATCHDOG,
+		       velo_patience_word(card->setup.answer_patience,
+					  VELO_REG_ANSWER_WATCHDOG_ENABLE_MASK));
 }
 
 static void velo_node_write_moderation(struct velo_card *card)
@@ -274,11 +281,9 @@ void velo_node_forget_page(struct velo_card *card, unsigned long page)
 	if (velo_page_is_forgotten(card, VELO_FORGET_US))
 		return;
 	if (!patience || patience > VELO_FORGET_PATIENCE)
-		velo_reg_write(card, VELO_REG_WATCHDOG,
-			       velo_patience_word(VELO_FORGET_PATIENCE,
-						  VELO_REG_WATCHDOG_ENABLE_MASK));
+		velo_node_write_ring_patience(card, VELO_FORGET_PATIENCE);
 	is_forgotten = velo_page_is_forgotten(card, VELO_BROKEN_US);
-	velo_node_write_patience(card);
+	velo_node_write_ring_patience(card, READ_ONCE(card->setup.ring_patience));
 	if (!is_forgotten)
 		velo_card_broke(card, "it does not forget a page");
 }

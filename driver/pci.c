@@ -10,6 +10,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/io.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
@@ -23,12 +24,29 @@
 /* The kernel keeps one line of stores for itself. */
 #define VELO_LINES_KERNEL 1
 /*
- * Cycles until the node drops what is for a full ring or queue: 2.6 ms at 100 MHz. In front of a
- * message of another context there may be 16 stores in the function and some eight packets in the
- * node; if each of them waits so long, this one comes 63 ms late. (This is computed: no card of
- * that clock has been measured.)
+ * How long one process may stop others: 100 ms at 100 MHz, in cycles. The times below are such that
+ * each of these stops ends by then. (They are computed: no card of that clock has been measured.)
+ *
+ * What is for a full ring or queue is dropped after the ring's patience. In front of a descriptor of
+ * another context there may be those in the RMA unit, the stores in the function, and some packets
+ * in the node, and each may have notifications for three full queues.
  */
-#define VELO_RING_PATIENCE (1u << 18)
+#define VELO_STOP_CYCLES_MAX 10000000u
+#define VELO_DESCRIPTORS_QUEUED 72
+#define VELO_PACKETS_QUEUED 8
+#define VELO_NOTIFICATIONS_MAX 3
+/*
+ * A link that is down is dead after the access patience, at most twice as long. Until then packets
+ * for it stand in the way of others.
+ */
+#define VELO_ACCESS_PATIENCE (1u << 22)
+/*
+ * A node that owes as many answers as it may for half of the answer patience gets no more requests;
+ * until then descriptors behind the next one wait.
+ */
+#define VELO_ANSWER_PATIENCE (1u << 24)
+static_assert(2 * VELO_ACCESS_PATIENCE < VELO_STOP_CYCLES_MAX);
+static_assert(VELO_ANSWER_PATIENCE / 2 < VELO_STOP_CYCLES_MAX);
 /*
  * Cycles between two interrupts of a vector: 20 us at 100 MHz. Contexts share a vector, so while
  * one of them sleeps, messages to all of them interrupt the processor, at most so often.
@@ -274,6 +292,13 @@ static void velo_card_permit_bad_stores(struct pci_dev *pdev)
 	pci_write_config_dword(pdev, errors + PCI_ERR_UNCOR_MASK, mask | PCI_ERR_UNC_UNSUP);
 }
 
+static u32 velo_ring_patience(unsigned int lines)
+{
+	unsigned int queued = lines + VELO_DESCRIPTORS_QUEUED + VELO_PACKETS_QUEUED;
+
+	return rounddown_pow_of_two(VELO_STOP_CYCLES_MAX / (queued * VELO_NOTIFICATIONS_MAX));
+}
+
 static int velo_card_set_up(struct velo_card *card)
 {
 	struct pci_dev *pdev = card->pdev;
@@ -316,7 +341,9 @@ static int velo_card_set_up(struct velo_card *card)
 	for (i = 0; i < VELO_NODES; i++)
 		card->setup.routes[i] = VELO_ROUTE_NONE;
 	card->setup.routes[0] = VELO_ROUTE_LOCAL;
-	card->setup.ring_patience = VELO_RING_PATIENCE;
+	card->setup.ring_patience = velo_ring_patience(card->lines);
+	card->setup.access_patience = VELO_ACCESS_PATIENCE;
+	card->setup.answer_patience = VELO_ANSWER_PATIENCE;
 	card->setup.moderation = VELO_MODERATION;
 	velo_card_permit_bad_stores(pdev);
 	pci_set_master(pdev);

@@ -54,6 +54,10 @@ VELO_SETTING(moderation, velo_node_moderation(card), velo_node_set_moderation(ca
 VELO_SETTING(access_patience, card->setup.access_patience,
 	     velo_node_set_patience(card, &card->setup.access_patience, value),
 	     VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK);
+VELO_SETTING(answer_patience, card->setup.answer_patience,
+	     value == 1 ? -EINVAL : /* The hardware counts halves of it. */
+			  velo_node_set_patience(card, &card->setup.answer_patience, value),
+	     VELO_REG_ANSWER_WATCHDOG_CYCLES_MASK);
 
 static ssize_t routes_show(struct device *dev, struct device_attribute *attr, char *text)
 {
@@ -183,6 +187,7 @@ static struct attribute *velo_settings[] = {
 	&dev_attr_links.attr,
 	&dev_attr_ring_patience.attr,
 	&dev_attr_access_patience.attr,
+	&dev_attr_answer_patience.attr,
 	&dev_attr_moderation.attr,
 	&dev_attr_grants.attr,
 	&dev_attr_contexts.attr,

@@ -127,7 +127,9 @@ struct velo_grants {
  * @links: links that may come up
  * @ring_patience: cycles until what is for a full ring is dropped; 0: never
  * @moderation: cycles between two interrupts of a vector, at least
- * @access_patience: cycles until an access of the host is given up; 0: never
+ * @access_patience: cycles until an access of the host is given up, and until a link that is down
+ *	is dead; 0: never
+ * @answer_patience: cycles until a get or an update that nobody answers is over; 0: never
  */
 struct velo_setup {
 	u8 node;
@@ -136,6 +138,7 @@ struct velo_setup {
 	u32 ring_patience;
 	u32 moderation;
 	u32 access_patience;
+	u32 answer_patience;
 };
 
 /**

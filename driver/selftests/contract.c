@@ -17,6 +17,7 @@
 enum { OWNER = 1000, HEIR = 1001, PEER = 1002 };
 
 #define NUMBER 5
+#define LINE_WORDS 8u
 
 /* What processes tell each other. */
 static struct {
@@ -342,6 +343,99 @@ static void who_never_reads_its_queue_stops_nobody(void)
 	hog_end(hog);
 }
 
+/* --- nodes that cannot be reached ------------------------------------------------------------- */
+
+/* Nobody is behind the link; what stands in front of it must not stand in anybody's way. */
+static void floods_the_link(void)
+{
+	uint64_t line[LINE_WORDS];
+	struct port port;
+	unsigned int i;
+
+	if (!CHECK(port_try(&port, VELO_CARD_ANY, LINE_WORDS,
+			    target_page((uint32_t)sysfs_number("node") ^ 1, 0))))
+		return;
+	make_line(line, 1, LINE_WORDS);
+	for (i = 0; told->go; i++) {
+		told->is_full = i > 2;
+		store(port.target + (LINE_WORDS - 1) * 8, line, LINE_WORDS);
+		wait_until_taken(&port);
+	}
+}
+
+/* A node whose packets come back, and whose answers so are none. */
+#define UNANSWERING 99
+
+static void gets_from_nowhere(void)
+{
+	const off_t descriptors = (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0);
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = { 0 };
+	struct port port;
+	uint32_t page;
+	unsigned int i;
+
+	port_open(&port, VELO_CARD_ANY);
+	CHECK(context_enter(port.file, pages(1), PAGE, 7, &page) == 0);
+	words[0] = velo_rma_descriptor_word0_pack(VELO_RMA_OP_GET, 0, 0, UNANSWERING,
+						  (uint8_t)port.take.number, 17, 64);
+	words[1] = velo_registered_address_pack(0, page);
+	words[2] = velo_registered_address_pack(0, page);
+	for (i = 0; told->go; i++) {
+		told->is_full = i > 5;
+		(void)!pwrite(port.file, words, sizeof(words), descriptors);
+	}
+}
+
+/* For a simulated card, as above. */
+static void set_times(const char *access, const char *answer)
+{
+	CHECK(sysfs_write("access_patience", access) == 0);
+	CHECK(sysfs_write("answer_patience", answer) == 0);
+}
+
+static void hog_of_the_network(void (*hogs)(void), const char *name)
+{
+	char access[32], answer[32];
+	unsigned int i;
+	pid_t pid;
+
+	snprintf(access, sizeof(access), "%ld", sysfs_number("access_patience"));
+	snprintf(answer, sizeof(answer), "%ld", sysfs_number("answer_patience"));
+	CHECK(sysfs_number(name) > 0);
+	/* What the driver has left at 0 stays so. */
+	set_times(sysfs_number("access_patience") ? "4000" : "0",
+		  sysfs_number("answer_patience") ? "8000" : "0");
+	pid = hog_start(hogs, PATIENCE_HERE);
+	/* As long as it is not yet known that the link is down, all wait for it. */
+	for (i = 0; i < 500 && sysfs_number("links") && !sysfs_number("counters/link0_dead"); i++)
+		usleep(10000);
+	user_end(user_start(HEIR, exchanges_messages));
+	user_end(user_start(HEIR, puts_into_memory));
+	hog_end(pid);
+	set_times(access, answer);
+}
+
+static void a_link_that_is_down_stops_nobody(void)
+{
+	CHECK(sysfs_write("links", "1") == 0);
+	hog_of_the_network(floods_the_link, "access_patience");
+	CHECK(sysfs_number("counters/link0_dead") == 1);
+	CHECK(sysfs_number("counters/link0_undelivered") > 0);
+	CHECK(sysfs_write("links", "0") == 0);
+}
+
+static void a_node_that_never_answers_stops_nobody(void)
+{
+	char routes[32];
+
+	snprintf(routes, sizeof(routes), "%u 15", UNANSWERING);
+	CHECK(sysfs_write("routes", routes) == 0);
+	hog_of_the_network(gets_from_nowhere, "answer_patience");
+	snprintf(routes, sizeof(routes), "%u 14", UNANSWERING);
+	CHECK(sysfs_write("routes", routes) == 0);
+	CHECK(sysfs_write("answer_patience", "1") == EINVAL);
+}
+
 /* --- sending --------------------------------------------------------------------------------- */
 
 /* Adds one as often as a call says so, while the node takes nothing; later the sum must be that. */
@@ -553,6 +647,8 @@ int main(int argc, char **argv)
 		{ "root_gives_up_numbers", root_gives_up_numbers },
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
+		{ "a_link_that_is_down_stops_nobody", a_link_that_is_down_stops_nobody },
+		{ "a_node_that_never_answers_stops_nobody", a_node_that_never_answers_stops_nobody },
 		{ "a_refused_add_is_never_done", a_refused_add_is_never_done },
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
