@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# users.sh SECONDS CALLS: in a guest, as root: the contract between users of a card line by line, random calls, and two
+# users who do everything wrong beside a third one.
+
+set -eu
+
+driver=$(dirname "$0")/../../build/driver/selftests
+"$driver/contract"
+"$driver/fuzz" "$2"
+"$driver/abuse" "$1"
