@@ -41,7 +41,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     components = checkout / "build" / "lib" / "velo" / "openmpi"
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: components)
     made = image.Images(*(tmp_path / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu")))
-    monkeypatch.setattr(image, "ensure", lambda debug=False: made)
+    monkeypatch.setattr(image, "ensure", lambda debug=False, suite="": made)
 
     def fake(folder: Path, program: str, *words: str) -> list[str]:
         kind = "qemu" if "qemu" in program else "virtiofsd"
@@ -247,6 +247,9 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "larger --topology" in refusal(house, *beside, "--", "x")
     assert "at least 256 MiB" in refusal(house, "--memory", "64", "--", "x")
     assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
+    assert "name of a suite" in refusal(house, "--kernel", "../x", "--", "x")
+    assert "leave it or --kernel out" in refusal(house, "--kernel", "forky", "--debug", "--", "x")
+    assert "--kernel forky --headers) OUT=" in refusal(house, "--kernel", "forky", "--", "x")
     assert "give a guest 1 to 8" in refusal(house, "--processors", "9", "--", "x")
     (house / "tree" / "build" / "driver" / "velo.ko").unlink()
     assert "make -C driver KDIR=$(velo vm --headers)'" in refusal(house, "--", "x")
@@ -414,7 +417,7 @@ def stand_in(folder: str) -> None:
     openmpi.component_folder = lambda layer: checkout / "build" / "lib" / "velo" / "openmpi"
     paths = (house / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu"))
     images = image.Images(*paths)
-    image.ensure = lambda debug=False: images
+    image.ensure = lambda debug=False, suite="": images
     guest.loaded = lambda folder, program, *words: [
         sys.executable, str(FAKE), "qemu" if "qemu" in program else "virtiofsd", *words
     ]  # fmt: skip

@@ -7,6 +7,7 @@ kernel has no modules, and an initrd of its own.
 """
 
 import hashlib
+import lzma
 import os
 import shutil
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ KERNEL = packages.Wanted(
     ("linux-image-cloud-amd64", "linux-headers-cloud-amd64"),
     only="linux-(image|headers|kbuild|compiler)-",
 )
+# Newer releases have modules in a package of their own.
+KERNEL_OF_ANOTHER = "linux-(image|headers|kbuild|compiler|modules|binary)-"
 # What jobs need, and what people at a shell look for.
 ROOT = packages.Wanted(
     "root",
@@ -64,15 +67,16 @@ class Images:
     """The folder with QEMU's packages."""
 
 
-def ensure(debug: bool = False) -> Images:
-    """All that guests need; made where the cache lacks it."""
+def ensure(debug: bool = False, suite: str = "") -> Images:
+    """All that guests need, with the kernel of a suite; made where the cache lacks it."""
     if os.uname().machine != "x86_64":
         raise VeloError(f"guests are x86-64 machines; on {os.uname().machine} there are none yet")
     cache = packages.cache_folder()
-    qemu, kernel = packages.ensure(QEMU), ensure_kernel()
+    qemu, kernel = packages.ensure(QEMU), ensure_kernel(suite=suite)
     release = kernel_release(kernel)
-    images = Images(_boot_file(kernel), cache / "initrd", cache / "root.ext4", qemu)
-    stamp = cache / "image.sha256"
+    of = f"-{suite}" if suite else ""
+    images = Images(_boot_file(kernel), cache / f"initrd{of}", cache / f"root{of}.ext4", qemu)
+    stamp = cache / f"image{of}.sha256"
     with packages.locked("image"):
         wanted = _fingerprint(release)
         made = stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted
@@ -86,11 +90,14 @@ def ensure(debug: bool = False) -> Images:
     return images
 
 
-def ensure_kernel(debug: bool = False) -> Path:
+def ensure_kernel(debug: bool = False, suite: str = "") -> Path:
     """The folder of the kernel's packages; modules can be built against what is in it."""
     if debug:
         return debug_kernel.ensure()
-    kernel = packages.ensure(KERNEL)
+    wanted = KERNEL
+    if suite:
+        wanted = replace(KERNEL, name=f"kernel-{suite}", suites=(suite,), only=KERNEL_OF_ANOTHER)
+    kernel = packages.ensure(wanted)
     headers = headers_folder(kernel)
     # What the packages say by full paths is true of this folder then. A build that reads the file
     # meanwhile finds all of it.
@@ -225,12 +232,20 @@ def _write_initrd(root: Path, order: Sequence[Path], initrd: Path) -> None:
     (folder / "init").write_text(f"#!/bin/busybox sh\n{script}", encoding="utf-8")
     (folder / "init").chmod(0o755)
     for path in order:
-        shutil.copy(path, folder / "modules")
-    names = "".join(f"{path.name}\n" for path in order)
+        _copy_module(path, folder / "modules")
+    names = "".join(f"{path.name.removesuffix('.xz')}\n" for path in order)
     (folder / "modules" / "order").write_text(names, encoding="utf-8")
     archive = "find . | ./bin/busybox cpio -o -H newc -R 0:0 2>/dev/null | ./bin/busybox gzip -1"
     helpers.output(["sh", "-c", f'{archive} >"$0"', initrd], TOOL_TIMEOUT_S, cwd=folder)
     shutil.rmtree(folder)
+
+
+def _copy_module(path: Path, folder: Path) -> None:
+    """As busybox loads it."""
+    if path.suffix == ".xz":
+        (folder / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
+    else:
+        shutil.copy(path, folder)
 
 
 def _load_order(modules: Path) -> Sequence[Path]:

@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -101,6 +102,15 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"--processors {args.processors}: give a guest 1 to {PROCESSORS_MAX}")
     if args.memory is not None and args.memory < MEMORY_LEAST_MIB:
         raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
+    if not re.fullmatch(r"[a-z-]*", args.kernel):
+        raise UsageError(f"--kernel {args.kernel}: give the name of a suite, such as trixie")
+    if args.kernel and args.debug:
+        raise UsageError("--debug has a kernel of its own; leave it or --kernel out")
+    if args.kernel and args.card and not args.driver:
+        raise UsageError(
+            f"--kernel {args.kernel} wants a driver for it, by --driver: make -C driver "
+            f"KDIR=$(velo vm --kernel {args.kernel} --headers) OUT=FOLDER"
+        )
     if args.beside and not args.card:
         raise UsageError("--beside needs the cards' network; leave --no-card out")
     if args.plain and args.ranks_a_node != 1:

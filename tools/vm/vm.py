@@ -107,6 +107,14 @@ def register(commands: Any) -> None:
         "first use builds it from Debian's source; with --headers, for modules of that kernel",
     )
     parser.add_argument(
+        "--kernel",
+        metavar="SUITE",
+        default="",
+        help="guests run the cloud kernel of this suite of Debian's mirror, such as trixie, with a "
+        "driver that was built for it: see --driver; with --headers, for modules of that kernel "
+        "(default: the kernel of the release that runs here)",
+    )
+    parser.add_argument(
         "--no-card",
         dest="card",
         action="store_false",
