@@ -124,13 +124,20 @@ static int velo_account(struct mm_struct *mm, unsigned long count)
 }
 
 /*
- * A page that is only read is pinned for writing, too: else a private page that is shared with
- * another process would be copied under the pin at the next write, and the node see the old one.
+ * A private page that is shared with another process must not be copied under the pin at the next
+ * write: then the node would see the old one. Kernels that do not see to that themselves are made
+ * to by a pin for writing.
  */
+#ifdef VELO_PINS_FOR_WRITING
+#define VELO_PIN_TO_READ (FOLL_WRITE | FOLL_FORCE)
+#else
+#define VELO_PIN_TO_READ 0
+#endif
+
 static int velo_pin(struct velo_region *region, unsigned long address)
 {
 	bool is_written = velo_registered_page_rights(region->word) != VELO_CARD_READ;
-	unsigned int flags = FOLL_LONGTERM | FOLL_WRITE | (is_written ? 0 : FOLL_FORCE);
+	unsigned int flags = FOLL_LONGTERM | (is_written ? FOLL_WRITE : VELO_PIN_TO_READ);
 	unsigned long done = 0;
 
 	while (done < region->page_count) {
