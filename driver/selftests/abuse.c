@@ -1079,7 +1079,7 @@ static void role_start(struct role *role)
 	uint64_t seed = random_number() | 1;
 
 	fflush(stdout);
-	role->end_ms = now_ms() + 50 + below(3000);
+	role->end_ms = now_ms() + 50 + below(6000);
 	role->pid = fork();
 	if (role->pid)
 		return;
