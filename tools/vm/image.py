@@ -114,11 +114,21 @@ def ensure_kernel(debug: bool = False, suite: str = "") -> Path:
 
 def kernel_release(kernel: Path) -> str:
     """What uname -r says in the guest."""
-    return next(kernel.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
+    return release_of(_boot_file(kernel))
+
+
+def release_of(boot_file: Path) -> str:
+    """The same, of a kernel's file."""
+    name = boot_file.name
+    return boot_file.parent.name if name == "vmlinuz" else name.removeprefix("vmlinuz-")
 
 
 def _boot_file(kernel: Path) -> Path:
-    return kernel / "boot" / f"vmlinuz-{kernel_release(kernel)}"
+    # Newer releases have it beside the modules.
+    for pattern in ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"):
+        for path in kernel.glob(pattern):
+            return path
+    raise VeloError(f"{kernel} has no kernel; remove that folder, and it is made again")
 
 
 def headers_folder(kernel: Path) -> Path:

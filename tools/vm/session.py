@@ -291,7 +291,7 @@ class Session:
             "cards": bool(self.planned.simulator),
             "iommu": self.args.iommu,
             "processors": self.args.processors,
-            "kernel": self.images.kernel.name.removeprefix("vmlinuz-"),
+            "kernel": image.release_of(self.images.kernel),
             "boot_s": self.boot_s,
             "run_s": round(time.monotonic() - self.begun, 2),
             "exit_code": code,
