@@ -94,10 +94,10 @@ def ensure_kernel(debug: bool = False, suite: str = "") -> Path:
     """The folder of the kernel's packages; modules can be built against what is in it."""
     if debug:
         return debug_kernel.ensure()
-    wanted = KERNEL
+    made_of = KERNEL
     if suite:
-        wanted = replace(KERNEL, name=f"kernel-{suite}", suites=(suite,), only=KERNEL_OF_ANOTHER)
-    kernel = packages.ensure(wanted)
+        made_of = replace(KERNEL, name=f"kernel-{suite}", suites=(suite,), only=KERNEL_OF_ANOTHER)
+    kernel = packages.ensure(made_of)
     headers = headers_folder(kernel)
     # What the packages say by full paths is true of this folder then. A build that reads the file
     # meanwhile finds all of it.
