@@ -317,7 +317,8 @@ static void puts_into_memory(void)
 	port_open(&port, VELO_CARD_ANY);
 	CHECK(context_enter(port.file, pages(1), PAGE, 7, &page) == 0);
 	for (i = 0; i < 10; i++)
-		CHECK(put(&port, page, page, 64) == VELO_ERROR_NONE);
+		if (!CHECK(put(&port, page, page, 64) == VELO_ERROR_NONE))
+			return;
 }
 
 static void who_never_reads_its_ring_stops_nobody(void)
