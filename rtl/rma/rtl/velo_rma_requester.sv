@@ -260,13 +260,14 @@ module velo_rma_requester
     if (asks) packet_command_o.local_address[63-:EpochBits] = ask_epoch_i;
   end
   assign packet_valid_o = state_q == StPacket && (!asks || ask_ready_i);
+  logic gives_up;
   assign gives_up = state_q == StPacket ? asks && !ask_ready_i && (ask_late_i || way_none_i) :
       state_q == StNext && way_none_i;
 
   // ----- control --------------------------------------------------------------------------------
 
   // Behind a beat that cannot be read, all is passed over until a descriptor begins.
-  logic take, named, skip_q, gives_up;
+  logic take, named, skip_q;
   assign named = !beat_void_i && (!skip_q || beat_first_i);
   if (Ecc) begin : gen_skip
     always_ff @(posedge clk_i or negedge rst_ni) begin
