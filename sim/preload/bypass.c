@@ -176,10 +176,18 @@ SIM_API void *mmap(void *address, size_t len_bytes, int rights, int flags, int f
 SIM_API void *mmap64(void *address, size_t len_bytes, int rights, int flags, int file, off_t at)
     __attribute__((alias("mmap")));
 
+/* Open MPI tries out at its start whether it can attach such memory at all. To look through all
+ * processes then would take each rank as long as there are ranks. */
+static bool is_attached_once(int id)
+{
+    struct shmid_ds status;
+    return shmctl(id, IPC_STAT, &status) == 0 && status.shm_nattch == 1;
+}
+
 SIM_API void *shmat(int id, const void *address, int flags)
 {
     void *memory = (void *)syscall(SYS_shmat, id, address, flags);
-    if ((intptr_t)memory != -1 && is_of_job(__builtin_return_address(0)))
+    if ((intptr_t)memory != -1 && is_of_job(__builtin_return_address(0)) && !is_attached_once(id))
         check_mapping(memory);
     return memory;
 }
