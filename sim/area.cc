@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "area.h"
 
+#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "board_times.h"
+#include "causes.h"
+#include "names.h"
 
 namespace sim
 {
@@ -27,10 +29,22 @@ namespace
 
 constexpr uint64_t kPageBytes = 4096;
 
-uint64_t memory_at()
+uint64_t memory_at(const AreaSize &size)
 {
-    uint64_t bytes = sizeof(sim_area) + SIM_CHANNELS_MAX * sizeof(sim_channel);
+    uint64_t bytes = sizeof(sim_area) + size.channels * sizeof(sim_channel);
     return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+uint64_t boards_at(const AreaSize &size)
+{
+    return memory_at(size) + size.nodes * uint64_t{SIM_MEMORY_BYTES};
+}
+
+// Each node has a context at least, and each board all of its memory.
+uint64_t used_bytes(const AreaSize &size)
+{
+    return sizeof(sim_area) + size.nodes * uint64_t{SIM_RING_BYTES + SIM_QUEUE_BYTES} +
+           size.boards * uint64_t{SIM_BOARD_BYTES};
 }
 
 [[noreturn]] void fail(const std::string &what)
@@ -71,15 +85,15 @@ void check_room(const std::string &folder, uint64_t bytes)
 
 } // namespace
 
-uint64_t area_bytes(unsigned nodes, unsigned boards)
+uint64_t area_bytes(const AreaSize &size)
 {
-    return memory_at() + nodes * uint64_t{SIM_MEMORY_BYTES} + boards * uint64_t{SIM_BOARD_BYTES};
+    return boards_at(size) + size.boards * uint64_t{SIM_BOARD_BYTES};
 }
 
-Area::Area(const std::string &path, unsigned nodes, unsigned boards, const HostModel &host)
-    : path_(path), bytes_(area_bytes(nodes, boards))
+Area::Area(const std::string &path, const AreaSize &size, const HostModel &host)
+    : path_(path), bytes_(area_bytes(size))
 {
-    check_room(std::filesystem::absolute(path).parent_path(), bytes_);
+    check_room(std::filesystem::absolute(path).parent_path(), used_bytes(size));
     remove_stale(path_);
     std::string temporary = path_ + "." + std::to_string(getpid());
     file_ = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -87,7 +101,7 @@ Area::Area(const std::string &path, unsigned nodes, unsigned boards, const HostM
         fail(temporary);
     void *base = MAP_FAILED;
     if (flock(file_, LOCK_EX) == 0 && ftruncate(file_, static_cast<off_t>(bytes_)) == 0)
-        base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+        base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (base == MAP_FAILED) {
         unlink(temporary.c_str());
         close(file_);
@@ -96,20 +110,22 @@ Area::Area(const std::string &path, unsigned nodes, unsigned boards, const HostM
     base_ = static_cast<uint8_t *>(base);
     head_ = reinterpret_cast<sim_area *>(base_);
     channels_ = reinterpret_cast<sim_channel *>(head_ + 1);
-    fill(nodes, boards, host);
+    fill(size, host);
     claim_name(temporary);
 }
 
-void Area::fill(unsigned nodes, unsigned boards, const HostModel &host)
+void Area::fill(const AreaSize &size, const HostModel &host)
 {
     head_->magic = SIM_AREA_MAGIC;
     head_->version = SIM_AREA_VERSION;
-    head_->nodes = nodes;
+    head_->nodes = size.nodes;
+    head_->channels = size.channels;
+    head_->context_bits = Names(size.nodes).context_bits();
     head_->pid = getpid();
-    head_->memory_at = memory_at();
+    head_->memory_at = memory_at(size);
     head_->memory_bytes = SIM_MEMORY_BYTES;
-    head_->boards = boards;
-    head_->boards_at = area_bytes(nodes, 0);
+    head_->boards = size.boards;
+    head_->boards_at = boards_at(size);
     head_->poll_ps = host.poll_ns * kPsPerNs;
     head_->clock_ps = host.clock_ns * kPsPerNs;
     head_->copy_ps = host.copy_ns * kPsPerNs;
@@ -149,6 +165,17 @@ void Area::give_turn(unsigned channel, sim_turn turn)
     wake(&channels_[channel].turn);
 }
 
+unsigned Area::claimed_end() const
+{
+    return std::min(std::atomic_ref(head_->claimed_end).load(std::memory_order_acquire),
+                    head_->channels);
+}
+
+uint32_t Area::claims() const
+{
+    return std::atomic_ref(head_->claims).load(std::memory_order_acquire);
+}
+
 uint32_t Area::calls() const { return std::atomic_ref(head_->calls).load(); }
 
 void Area::wait_for_call(uint32_t seen, uint64_t timeout_us) const
@@ -171,11 +198,36 @@ void Area::show_now(uint64_t now_ps)
 
 bool Area::all_begun() const
 {
-    unsigned begun = 0;
-    for (uint32_t &word : head_->begun)
-        begun += static_cast<unsigned>(std::popcount(std::atomic_ref(word).load()));
+    uint32_t begun = std::atomic_ref(head_->ranks_begun).load();
     // A rank writes `ranks` before it says that it has begun.
     return begun == std::atomic_ref(head_->ranks).load(std::memory_order_relaxed) || begun == 0;
+}
+
+void Area::report(sim_cause cause, uint64_t rank, const std::string &what)
+{
+    sim_seen &seen = head_->causes[cause];
+    uint32_t expected = 0;
+    if (!std::atomic_ref(seen.is_seen).compare_exchange_strong(expected, 1))
+        return;
+    seen.rank = rank < UINT32_MAX ? static_cast<uint32_t>(rank) : UINT32_MAX;
+    what.copy(seen.what, sizeof seen.what - 1);
+    std::atomic_ref(seen.is_seen).store(2, std::memory_order_release);
+}
+
+std::vector<std::string> Area::causes() const
+{
+    std::vector<std::string> sentences;
+    for (unsigned c = 0; c < SIM_CAUSES; c++) {
+        sim_seen &seen = head_->causes[c];
+        uint32_t is_seen = std::atomic_ref(seen.is_seen).load(std::memory_order_acquire);
+        if (is_seen == 0)
+            continue;
+        // Who died while it wrote its report has reported it all the same.
+        std::string what(seen.what, is_seen == 2 ? strnlen(seen.what, sizeof seen.what) : 0);
+        sentences.push_back(
+            cause_sentence(static_cast<sim_cause>(c), is_seen == 2 ? seen.rank : UINT32_MAX, what));
+    }
+    return sentences;
 }
 
 void Area::end()
@@ -185,7 +237,7 @@ void Area::end()
     unlink(path_.c_str());
     path_.clear();
     std::atomic_ref(head_->ended).store(1);
-    for (unsigned c = 0; c < SIM_CHANNELS_MAX; c++)
+    for (unsigned c = 0; c < claimed_end(); c++)
         wake(&channels_[c].turn);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "../spec/sim_channel.h"
 #include "host_model.h"
@@ -14,18 +15,27 @@
 namespace sim
 {
 
+// How much there is of what the file holds.
+struct AreaSize {
+    unsigned nodes = 0, boards = 0, channels = SIM_CHANNELS_DEFAULT;
+};
+
 class Area
 {
   public:
     // Throws std::runtime_error, with the figure, if there is no room for it, or if another
     // simulator has a file of that name.
-    Area(const std::string &path, unsigned nodes, unsigned boards, const HostModel &host);
+    Area(const std::string &path, const AreaSize &size, const HostModel &host);
     ~Area();
     Area(const Area &) = delete;
     Area &operator=(const Area &) = delete;
 
     const std::string &path() const { return path_; }
     sim_channel &channel(unsigned number) { return channels_[number]; }
+    // Channels that were ever claimed are before it.
+    unsigned claimed_end() const;
+    // How often a channel was claimed.
+    uint32_t claims() const;
     uint8_t *memory() { return base_ + head_->memory_at; }
     uint8_t *board_memory() { return base_ + head_->boards_at; }
 
@@ -40,6 +50,10 @@ class Area
     void show_now(uint64_t now_ps);
     // Has every rank of the job begun, or has it no ranks?
     bool all_begun() const;
+    // Something makes the run depend on real time, see enum sim_cause. `rank`: SIM_NEVER: of none.
+    void report(sim_cause cause, uint64_t rank, const std::string &what);
+    // What was reported, by anybody, as sentences; none: the run repeats itself.
+    std::vector<std::string> causes() const;
     // The simulator will not answer any more: wake all threads that wait. The file has no name from
     // now on.
     void end();
@@ -53,10 +67,10 @@ class Area
     sim_channel *channels_ = nullptr;
 
     void claim_name(const std::string &temporary);
-    void fill(unsigned nodes, unsigned boards, const HostModel &host);
+    void fill(const AreaSize &size, const HostModel &host);
 };
 
-// What a cluster of that many nodes and boards needs in the file.
-uint64_t area_bytes(unsigned nodes, unsigned boards);
+// The length of the file. Memory is taken as it is used.
+uint64_t area_bytes(const AreaSize &size);
 
 } // namespace sim

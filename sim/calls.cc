@@ -16,7 +16,7 @@ Calls::Calls(Hardware &hardware, Boards &boards, Inboxes &inboxes,
 
 int32_t Calls::carry_out(Thread &thread, uint64_t time_ps)
 {
-    sim_call &call = thread.call;
+    sim_call &call = *thread.call;
     switch (call.op) {
     case SIM_ATTACH:
     case SIM_SLEEP:
@@ -83,7 +83,7 @@ void Calls::go_on(Thread &thread)
 
 int32_t Calls::open_port(Thread &thread)
 {
-    auto &open = thread.call.port_open;
+    auto &open = thread.call->port_open;
     int32_t status = driver_.open_context(thread.pid, open.node, open.context, open.opened);
     if (status != SIM_OK)
         return status;
@@ -98,7 +98,7 @@ int32_t Calls::open_port(Thread &thread)
 
 int32_t Calls::store(Thread &thread, uint64_t time_ps)
 {
-    auto &store = thread.call.store;
+    auto &store = thread.call->store;
     if (!hardware_.hosts(store.node))
         return SIM_ERR_NODE;
     if (store.len_words < 1 || store.len_words > std::size(store.line))
@@ -123,7 +123,7 @@ int32_t Calls::store(Thread &thread, uint64_t time_ps)
 
 int32_t Calls::write_register(const Thread &thread, uint64_t time_ps)
 {
-    const auto &write = thread.call.register_write;
+    const auto &write = thread.call->register_write;
     if (!hardware_.hosts(write.node))
         return SIM_ERR_NODE;
     hardware_.write_register(static_cast<unsigned>(write.node), time_ps, write.offset, write.value);
@@ -141,7 +141,7 @@ int32_t Calls::begin_read(Thread &thread, uint64_t time_ps, uint64_t node, uint6
 
 int32_t Calls::poll(Thread &thread, uint64_t time_ps)
 {
-    auto &poll = thread.call.poll;
+    auto &poll = thread.call->poll;
     uint64_t before = std::exchange(poll.arrivals, inboxes_.look(thread.pid, time_ps));
     if (poll.arrivals != before)
         return SIM_OK;
@@ -153,7 +153,7 @@ int32_t Calls::poll(Thread &thread, uint64_t time_ps)
 
 int32_t Calls::open_queue(Thread &thread, uint64_t time_ps)
 {
-    const auto &open = thread.call.queue_open;
+    const auto &open = thread.call->queue_open;
     int32_t status = driver_.open_queue(thread.pid, open.node, open.context, time_ps);
     // The answer to a read comes after the writes before it have been done.
     return status == SIM_OK ? begin_read(thread, time_ps, open.node, Driver::kRegPages) : status;
@@ -161,7 +161,7 @@ int32_t Calls::open_queue(Thread &thread, uint64_t time_ps)
 
 int32_t Calls::withdraw_memory(Thread &thread)
 {
-    const auto &withdraw = thread.call.memory_withdraw;
+    const auto &withdraw = thread.call->memory_withdraw;
     suspend(thread);
     int32_t status =
         driver_.withdraw_pages(thread.pid, withdraw.node, withdraw.first_page, thread.ticket);
@@ -178,7 +178,7 @@ int32_t Calls::withdraw_memory(Thread &thread)
 
 int32_t Calls::open_board(Thread &thread)
 {
-    auto &open = thread.call.board_open;
+    auto &open = thread.call->board_open;
     suspend(thread);
     int32_t status =
         boards_.open(thread.pid, open.lid, thread.ticket, hardware_.cycle(), open.board);
@@ -189,16 +189,16 @@ int32_t Calls::open_board(Thread &thread)
 
 int32_t Calls::access_slot(Thread &thread, uint64_t time_ps)
 {
-    const auto &slot = thread.call.slot;
-    bool is_word = thread.call.op == SIM_SLOT_LOAD || thread.call.op == SIM_SLOT_AWAIT;
+    const auto &slot = thread.call->slot;
+    bool is_word = thread.call->op == SIM_SLOT_LOAD || thread.call->op == SIM_SLOT_AWAIT;
     if (slot.len_words < 1 || slot.len_words > (is_word ? 1 : SIM_SLOT_WORDS) ||
         slot.address % 8 != 0 || slot.address > SIM_SLOT_BYTES - 8 * slot.len_words)
         return SIM_ERR_CALL;
     Access access;
-    access.kind = thread.call.op == SIM_SLOT_STORE   ? Access::Kind::kStore
-                  : thread.call.op == SIM_SLOT_LOAD  ? Access::Kind::kLoad
-                  : thread.call.op == SIM_SLOT_LINES ? Access::Kind::kLines
-                                                     : Access::Kind::kAwait;
+    access.kind = thread.call->op == SIM_SLOT_STORE   ? Access::Kind::kStore
+                  : thread.call->op == SIM_SLOT_LOAD  ? Access::Kind::kLoad
+                  : thread.call->op == SIM_SLOT_LINES ? Access::Kind::kLines
+                                                      : Access::Kind::kAwait;
     access.time_ps = time_ps;
     access.word = slot.address / 8;
     access.len_words = static_cast<unsigned>(slot.len_words);

@@ -43,11 +43,11 @@ class Calls
     {
         driver_.take_answer(node, answer);
     }
-    // A process has ended.
-    void bury(int pid)
+    // A process has ended. True: it had contexts open.
+    bool bury(int pid)
     {
-        driver_.bury(pid);
         boards_.bury(pid);
+        return driver_.bury(pid);
     }
 
   private:

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "names.h"
 #include "process.h"
 #include "velo/spec.h"
 
@@ -20,8 +21,9 @@ constexpr unsigned kContextStride = 12;
 } // namespace
 
 Driver::Driver(Hardware &hardware, std::function<bool(uint64_t, uint64_t)> ended)
-    : hardware_(hardware), ended_(std::move(ended)),
-      contexts_(hardware.size(), std::vector<Context>(SIM_CONTEXTS)), withdrawals_(hardware.size())
+    : hardware_(hardware), contexts_a_node_(Names(hardware.size()).contexts()),
+      ended_(std::move(ended)), contexts_(hardware.size(), std::vector<Context>(contexts_a_node_)),
+      withdrawals_(hardware.size())
 {
 }
 
@@ -29,7 +31,8 @@ int Driver::owner(unsigned node, unsigned number) const { return contexts_[node]
 
 bool Driver::owns(int pid, uint64_t node, uint64_t number) const
 {
-    return node < contexts_.size() && number < SIM_CONTEXTS && contexts_[node][number].pid == pid;
+    return node < contexts_.size() && number < contexts_a_node_ &&
+           contexts_[node][number].pid == pid;
 }
 
 // ----- contexts
@@ -58,13 +61,13 @@ int32_t Driver::open_context(int pid, uint64_t node, uint64_t &number, uint64_t 
     if (!hardware_.hosts(node))
         return SIM_ERR_NODE;
     auto &contexts = contexts_[node];
-    unsigned given = SIM_CONTEXTS;
-    if (number < SIM_CONTEXTS && contexts[number].pid == 0)
+    unsigned given = contexts_a_node_;
+    if (number < contexts_a_node_ && contexts[number].pid == 0)
         given = static_cast<unsigned>(number);
-    for (unsigned c = 0; c < SIM_CONTEXTS && given == SIM_CONTEXTS; c++)
+    for (unsigned c = 0; c < contexts_a_node_ && given == contexts_a_node_; c++)
         if (contexts[c].pid == 0)
             given = c;
-    if (given == SIM_CONTEXTS)
+    if (given == contexts_a_node_)
         return SIM_ERR_FULL;
     contexts[given].pid = pid;
     hardware_.host(static_cast<unsigned>(node)).empty_ring(given);
@@ -181,15 +184,19 @@ void Driver::take_answer(unsigned node, const RegisterAnswer &answer)
     invalidate_next(node);
 }
 
-void Driver::bury(int pid)
+bool Driver::bury(int pid)
 {
+    bool any = false;
     for (unsigned n = 0; n < contexts_.size(); n++)
-        for (unsigned c = 0; c < SIM_CONTEXTS; c++)
-            if (contexts_[n][c].pid == pid)
+        for (unsigned c = 0; c < contexts_a_node_; c++)
+            if (contexts_[n][c].pid == pid) {
                 close(n, c);
+                any = true;
+            }
     for (unsigned n = 0; n < contexts_.size(); n++)
         if (hardware_.hosts(n))
             withdraw_all(n, pid);
+    return any;
 }
 
 void Driver::withdraw_all(unsigned node, int pid)

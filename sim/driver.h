@@ -53,8 +53,9 @@ class Driver
     int owner(unsigned node, unsigned number) const;
     // The node has read a register for the driver.
     void take_answer(unsigned node, const RegisterAnswer &answer);
-    // A process has ended: its contexts close, and its pages are withdrawn.
-    void bury(int pid);
+    // A process has ended: its contexts close, and its pages are withdrawn. False: it had no
+    // context open.
+    bool bury(int pid);
 
   private:
     struct Context {
@@ -70,6 +71,7 @@ class Driver
     };
 
     Hardware &hardware_;
+    unsigned contexts_a_node_;
     std::function<bool(uint64_t waiter, uint64_t time_ps)> ended_;
     std::vector<std::vector<Context>> contexts_;      // by node
     std::vector<std::deque<Withdrawal>> withdrawals_; // by node; the first one is under way

@@ -54,6 +54,14 @@ void print_cards(const card::CardTotals &totals)
                  totals.lost);
 }
 
+void print_repeatable(const Figures &figures)
+{
+    std::string why;
+    for (const std::string &cause : figures.causes)
+        why += (why.empty() ? ", because " : "; ") + cause;
+    std::fprintf(stderr, "velo-sim: repeatable: %s%s\n", why.empty() ? "yes" : "no", why.c_str());
+}
+
 void write_result(const Options &options, const Figures &figures, int exit_code)
 {
     char hash[17], board_hash[17];
@@ -72,6 +80,8 @@ void write_result(const Options &options, const Figures &figures, int exit_code)
         {"computed_ps", figures.totals.computed_ps},
         {"calls", figures.totals.calls},
         {"hash", hash},
+        {"repeatable", figures.causes.empty()},
+        {"because", figures.causes},
         {"boards", figures.boards},
         {"board_packets", figures.totals.net.packets},
         {"board_packets_lost", figures.totals.net.lost},

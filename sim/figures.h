@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "options.h"
 #include "schedule.h"
@@ -21,6 +23,7 @@ struct Figures {
     Totals totals;
     unsigned nodes = 0, boards = 0;
     card::CardTotals cards;
+    std::vector<std::string> causes; // why the run need not repeat itself
 
     double now_us() const { return static_cast<double>(totals.now_ps) / kPsPerUs; }
     double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }
@@ -42,6 +45,8 @@ struct Figures {
 
 void print_summary(const Figures &figures);
 void print_cards(const card::CardTotals &totals);
+// The last line of a run: does it repeat itself?
+void print_repeatable(const Figures &figures);
 // Writes JSON into options.result_file. Throws std::runtime_error if it cannot be written.
 void write_result(const Options &options, const Figures &figures, int exit_code);
 

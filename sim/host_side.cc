@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <string>
 
+#include "room.h"
 #include "velo/spec.h"
 
 namespace sim
@@ -132,12 +134,18 @@ void HostSide::put_word(const Write &write)
 
 void HostSide::empty_ring(unsigned context)
 {
-    std::memset(memory_ + uint64_t{context} * SIM_RING_BYTES, 0, SIM_RING_BYTES);
+    empty(uint64_t{context} * SIM_RING_BYTES, SIM_RING_BYTES);
 }
 
 void HostSide::empty_queue(unsigned context)
 {
-    std::memset(memory_ + SIM_QUEUES_AT + uint64_t{context} * SIM_QUEUE_BYTES, 0, SIM_QUEUE_BYTES);
+    empty(SIM_QUEUES_AT + uint64_t{context} * SIM_QUEUE_BYTES, SIM_QUEUE_BYTES);
+}
+
+void HostSide::empty(uint64_t addr, size_t bytes)
+{
+    take_room(memory_ + addr, bytes, "a context of node " + std::to_string(node_));
+    std::memset(memory_ + addr, 0, bytes);
 }
 
 } // namespace sim

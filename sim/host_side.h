@@ -75,6 +75,7 @@ class HostSide
         return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
     }
     uint64_t last_publish_cycle() const { return writes_.empty() ? 0 : writes_.back().cycle; }
+    // For a context that is opened. Throws JobError if there is no memory for it.
     void empty_ring(unsigned context);
     void empty_queue(unsigned context);
     Pages &pages() { return pages_; }
@@ -98,6 +99,7 @@ class HostSide
     Pages pages_;
     uint64_t lost_ = 0;
 
+    void empty(uint64_t addr, size_t bytes);
     void note_arrival(uint64_t cycle, uint64_t addr, uint64_t word);
     uint64_t written_word(uint64_t addr) const;
     void put_word(const Write &write);

@@ -141,10 +141,10 @@ std::string describe(const Thread &thread)
     case State::kCameBack:
         return text + "has left a fence of the launcher and waits for those who are in it";
     default:
-        text += op_name(thread.call.op);
-        if (thread.call.op == SIM_POLL)
-            text += ", " + std::to_string(thread.call.poll.arrivals) + " arrivals seen, deadline " +
-                    in_ns(thread.call.poll.deadline_ps);
+        text += op_name(thread.call->op);
+        if (thread.call->op == SIM_POLL)
+            text += ", " + std::to_string(thread.call->poll.arrivals) +
+                    " arrivals seen, deadline " + in_ns(thread.call->poll.deadline_ps);
         return text;
     }
 }
@@ -158,13 +158,14 @@ Liveness::Liveness(Threads &threads, Area &area, const Inboxes &inboxes, Ended e
 
 void Liveness::check()
 {
+    auto now = RealClock::now();
+    bool all = now - last_check_ >= kCheckEvery;
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].state == State::kRunning)
             check_runner(c);
-        else if (threads_[c].state == State::kStarting)
-            check_starter(c);
-    auto now = RealClock::now();
-    if (now - last_check_ < kCheckEvery)
+        else if (threads_[c].state == State::kStarting && (all || area_.channel(c).number != 0))
+            check_starter(c); // Ranks may be many, and take long: who looks often holds them up.
+    if (!all)
         return;
     last_check_ = now;
     for (int pid : inboxes_.dead())
@@ -222,6 +223,7 @@ void Liveness::check_runner(unsigned channel)
     }
     if (!thread.repeatable) {
         thread.state = State::kAside;
+        thread.slept_in = thread_sleeps_in(thread.pid, thread.tid);
         return;
     }
     if (others_compute(thread))

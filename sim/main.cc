@@ -66,7 +66,7 @@ void check_memory(unsigned nodes)
     for (std::string unit; file >> name >> kib && std::getline(file, unit);)
         if (name == "MemAvailable:")
             available_kib = kib;
-    uint64_t needed_kib = (sim::area_bytes(nodes, 0) + nodes * kNodeBytes) >> 10;
+    uint64_t needed_kib = nodes * kNodeBytes >> 10;
     if (needed_kib > available_kib)
         throw std::runtime_error("a cluster of " + std::to_string(nodes) + " nodes needs " +
                                  std::to_string(needed_kib >> 10) + " MiB of memory, " +
@@ -87,7 +87,8 @@ class Simulator
 
     int run()
     {
-        sim::Area area(options_.area_file, nodes_, options_.boards, options_.cluster.host);
+        sim::Area area(options_.area_file, {nodes_, options_.boards, options_.threads_max},
+                       options_.cluster.host);
         std::unique_ptr<sim::Hardware> hardware = make_hardware(area.memory());
         hardware->boot();
         std::unique_ptr<sim::Recorder> recorder = record(*hardware);
@@ -97,6 +98,7 @@ class Simulator
                                options_.cluster.seed);
         sim::Schedule schedule(*hardware, boards, area, processor, cards);
         setenv("VELO_SIM", area.path().c_str(), 1);
+        report_options(area);
         begin_ = RealClock::now();
         boot_node_cycles_ = hardware->node_cycles();
         boot_evaluated_ = hardware->evaluated_node_cycles();
@@ -125,6 +127,8 @@ class Simulator
             std::fprintf(stderr,
                          "velo-sim: %" PRIu64 " accesses of nodes to memory that is not there\n",
                          figures.totals.lost_accesses);
+        figures.causes = area.causes();
+        sim::print_repeatable(figures);
         if (!options_.result_file.empty())
             sim::write_result(options_, figures, exit_code);
         return exit_code;
@@ -153,6 +157,15 @@ class Simulator
         cards_ = cluster->cards();
         shown_ = cluster.get();
         return cluster;
+    }
+
+    // What of the command line lets the run depend on real time.
+    void report_options(sim::Area &area) const
+    {
+        if (options_.cluster.host.compute_permille)
+            area.report(SIM_CAUSE_COMPUTING, SIM_NEVER, "measured");
+        if (!options_.cards.empty())
+            area.report(SIM_CAUSE_CARDS, SIM_NEVER, "");
     }
 
     // What the fast model lacks beside the hardware itself.
@@ -215,13 +228,14 @@ class Simulator
         processor.bring(0);
         if (cards.any())
             cards.watch([&area] { area.ring(); });
-        int exit_code = serve(schedule, job, hardware);
+        int exit_code = serve(schedule, job, hardware, area);
         area.end();
         job.finish();
         return exit_code;
     }
 
-    int serve(sim::Schedule &schedule, sim::Job &job, const sim::Hardware &hardware)
+    int serve(sim::Schedule &schedule, sim::Job &job, const sim::Hardware &hardware,
+              sim::Area &area)
     {
         RealClock::time_point kill_at{};
         int passed = 0;
@@ -234,6 +248,7 @@ class Simulator
                 }
                 if (signal_got && !passed) {
                     passed = signal_got;
+                    area.report(SIM_CAUSE_CUT, SIM_NEVER, "a signal");
                     job.signal(passed);
                     kill_at = RealClock::now() + kGrace;
                 }
@@ -250,6 +265,7 @@ class Simulator
             }
         } catch (const sim::JobError &error) {
             progress_.end();
+            area.report(SIM_CAUSE_CUT, SIM_NEVER, "an error");
             std::fprintf(stderr, "velo-sim: %s\n", error.what());
             return kExitJobError;
         }

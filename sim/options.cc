@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "card/model.h"
+#include "causes.h"
 #include "fast/scope.h"
 
 namespace sim
@@ -128,6 +129,13 @@ Options parse_options(int argc, char **argv)
             throw CLI::Success();
         },
         "print what the fast model has and lacks, and end");
+    app.add_flag_callback(
+        "--causes",
+        [] {
+            std::cout << cause_table();
+            throw CLI::Success();
+        },
+        "print why a run may not repeat itself, and end");
     app.add_option("--clock-mhz", clock_mhz, "clock of all nodes")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 100000.0));
@@ -149,6 +157,10 @@ Options parse_options(int argc, char **argv)
                    "boards of DIMMnet-2, each in a PC: two on a cable, more at a switch")
         ->capture_default_str()
         ->check(CLI::Range(0U, kBoardsMax));
+    app.add_option("--threads-max", options.threads_max,
+                   "threads and processes of all ranks together, at most")
+        ->capture_default_str()
+        ->check(CLI::Range(SIM_CHANNELS_MIN, SIM_CHANNELS_MAX));
     app.add_option("--card", cards,
                    "NODE=SOCKET: the node is a card for a guest, at a socket of vfio-user; may be "
                    "repeated")

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../spec/sim_channel.h"
 #include "cluster_options.h"
 
 namespace sim
@@ -24,6 +25,7 @@ struct Options {
     std::string model = "rtl"; // of the hardware
     bool progress = false, pin = true;
     unsigned boards = 0;
+    unsigned threads_max = SIM_CHANNELS_DEFAULT; // threads and processes of all ranks
     WaveOptions wave;
     ClusterOptions cluster;
     std::map<unsigned, std::string> cards; // sockets, by node

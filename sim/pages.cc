@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "process.h"
+#include "room.h"
 #include "velo/spec.h"
 
 namespace sim
@@ -33,6 +34,7 @@ uint32_t Pages::enter(int pid, uint64_t address, uint64_t pages, uint64_t word)
     uint32_t first = pages > 0 && pages <= SIM_PAGES ? find_room(pages) : SIM_PAGES;
     if (first == SIM_PAGES)
         return first;
+    take_room(table_ + first, pages * sizeof *table_, "a table of registered pages");
     entered_[first] = {pid, address, pages, false};
     next_ = static_cast<uint32_t>((first + pages) % SIM_PAGES);
     for (uint32_t page = first; page < first + pages; page++) {

@@ -215,6 +215,14 @@ uint64_t process_computed_ns(int pid)
            static_cast<uint64_t>(computed.tv_nsec);
 }
 
+bool process_has_random_addresses(int pid)
+{
+    // What the kernel does not show counts as it is in most processes.
+    std::string line = first_line("/proc/" + std::to_string(pid) + "/personality");
+    constexpr int kBase = 16;
+    return (std::strtoul(line.c_str(), nullptr, kBase) & ADDR_NO_RANDOMIZE) == 0;
+}
+
 std::string thread_sleeps_in(int pid, int tid)
 {
     std::string line = first_line(task_file(pid, tid, "syscall"));

@@ -39,6 +39,8 @@ bool process_is_alive(int pid);
 bool process_goes_on(int pid);
 // Processor time of all threads of a process; 0: it has ended.
 uint64_t process_computed_ns(int pid);
+// Does the kernel put the process's memory at random addresses?
+bool process_has_random_addresses(int pid);
 // The system call that a thread sleeps in, in words.
 std::string thread_sleeps_in(int pid, int tid);
 

@@ -47,7 +47,8 @@ Schedule::Schedule(Hardware &hardware, Boards &boards, Area &area, const Process
       liveness_(
           threads_, area, inboxes_,
           {[this](unsigned channel) { free_channel(channel); }, [this](int pid) { bury(pid); }}),
-      now_ps_(hardware.clock().start_ps(hardware.cycle())), last_progress_(RealClock::now())
+      now_ps_(hardware.clock().start_ps(hardware.cycle())), last_progress_(RealClock::now()),
+      boot_ps_(now_ps_)
 {
     take_arrivals();
 }
@@ -72,9 +73,11 @@ bool Schedule::somebody_runs() const
 bool Schedule::serve()
 {
     calls_seen_ = area_.calls();
+    // A rank that begins during the look at the channels may not be seen by it.
+    bool had_begun = area_.all_begun();
     take_calls();
     bool ran = cards_.any() && run_cards();
-    if (somebody_runs())
+    if (!had_begun || somebody_runs())
         return ran;
     return_from_outside();
     if (!anyone(threads_, State::kCalling) && !anyone(threads_, State::kReading))
@@ -94,17 +97,29 @@ bool Schedule::serve()
 
 void Schedule::take_calls()
 {
-    for (unsigned c = 0; c < SIM_CHANNELS_MAX; c++) {
+    // In this order: whoever calls has claimed channels for those that it started before.
+    bool has_called = area_.turn(running_) == SIM_TURN_CALL;
+    if (is_running_alone()) {
+        if (has_called)
+            take_call(running_);
+        return;
+    }
+    do
+        look_at_all();
+    while (area_.claims() != claims_seen_);
+}
+
+void Schedule::look_at_all()
+{
+    claims_seen_ = area_.claims();
+    threads_.grow(area_.claimed_end());
+    anyone_late_ = false;
+    for (unsigned c = 0; c < threads_.size(); c++) {
         uint32_t turn = area_.turn(c);
-        if (c >= threads_.size()) {
-            // Channels are claimed from the lowest on.
-            if (turn == SIM_TURN_FREE)
-                return;
-            threads_.resize(c + 1);
-        }
         Thread &thread = threads_[c];
         if (!thread.attached && turn != SIM_TURN_CALL) {
             see_start(c, turn);
+            anyone_late_ = anyone_late_ || turn != SIM_TURN_FREE;
             continue;
         }
         State state = thread.state;
@@ -112,6 +127,15 @@ void Schedule::take_calls()
             state != State::kCameBack)
             take_call(c);
     }
+}
+
+// Then a call can come from nobody else. A thread that is not waited for was seen at a look at all:
+// who decides that has all looked at again.
+bool Schedule::is_running_alone() const
+{
+    return threads_.count(State::kRunning) == 1 && threads_[running_].state == State::kRunning &&
+           !anyone(threads_, State::kStarting) && !anyone(threads_, State::kOutside) &&
+           !anyone(threads_, State::kAside) && !anyone_late_ && area_.claims() == claims_seen_;
 }
 
 // This channel may have been claimed; no call has come from it yet.
@@ -136,12 +160,15 @@ void Schedule::take_call(unsigned channel)
         attach(channel, call);
         return;
     }
-    thread.call = call;
+    *thread.call = call;
     thread.time_ps = std::max(thread.time_ps, call.time_ps);
     if (cards_.any()) {
         thread.time_ps = std::max(thread.time_ps, hardware_.clock().start_ps(hardware_.cycle()));
         cards_since_ = hardware_.cycle();
     }
+    if (thread.state == State::kAside && thread.time_ps < now_ps_)
+        area_.report(thread.late ? SIM_CAUSE_LATE : SIM_CAUSE_ASIDE, thread.rank,
+                     thread.late ? "slept" : thread.slept_in);
     thread.begun = thread.late = thread.tries_again = false;
     wake_sleepers(thread.pid);
     if (call.op == SIM_DETACH) {
@@ -168,8 +195,9 @@ void Schedule::attach(unsigned channel, const sim_call &call)
 {
     Thread &thread = threads_[channel];
     const sim_channel &from = area_.channel(channel);
+    bool was_late = thread.late;
     thread = Thread();
-    thread.call = call;
+    *thread.call = call;
     thread.pid = from.pid;
     thread.tid = from.tid;
     if (call.op != SIM_ATTACH || thread.pid <= 0 || thread.tid <= 0) {
@@ -185,9 +213,32 @@ void Schedule::attach(unsigned channel, const sim_call &call)
     thread.begun = thread.number != 0;
     thread.order = orders_++;
     thread.time_ps = std::max(call.time_ps, now_ps_);
+    report_start(thread, was_late, call.time_ps);
     processor_.bring(thread.tid);
     inboxes_.add_process(thread.pid);
     plan(channel);
+}
+
+// Did real time decide when this thread, which attaches, belongs to the cluster? Virtual time waits
+// for the first thread of each rank, and for those that another thread has told of, which have
+// numbers. Their clocks show the time of that.
+void Schedule::report_start(const Thread &thread, bool was_late, uint64_t call_ps)
+{
+    bool has_gone_on = now_ps_ > std::max(call_ps, boot_ps_);
+    bool is_known = thread.number != 0 ||
+                    (thread.rank == SIM_NEVER ? !any_attached_ : ranks_.insert(thread.rank).second);
+    any_attached_ = true;
+    if (!is_known)
+        area_.report(SIM_CAUSE_STRANGER, thread.rank, "");
+    else if (was_late && has_gone_on)
+        area_.report(SIM_CAUSE_LATE, thread.rank, "did not call at first");
+}
+
+// Where buffers are in their pages decides how long the node takes.
+void Schedule::report_addresses(const Thread &thread)
+{
+    if (registered_.insert(thread.pid).second && process_has_random_addresses(thread.pid))
+        area_.report(SIM_CAUSE_ADDRESSES, thread.rank, "");
 }
 
 // A thread of this process has had the turn, and may have woken others.
@@ -195,7 +246,7 @@ void Schedule::wake_sleepers(int pid)
 {
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].state == State::kCalling && threads_[c].pid == pid &&
-            threads_[c].call.op == SIM_SLEEP && area_.channel(c).woken_ps != 0)
+            threads_[c].call->op == SIM_SLEEP && area_.channel(c).woken_ps != 0)
             plan(c);
 }
 
@@ -205,18 +256,18 @@ void Schedule::plan(unsigned channel)
     Thread &thread = threads_[channel];
     thread.state = State::kCalling;
     thread.event_ps = thread.time_ps;
-    if (thread.call.op == SIM_SLEEP) {
-        uint64_t end_ps = thread.call.sleep.end_ps, woken_ps = area_.channel(channel).woken_ps;
+    if (thread.call->op == SIM_SLEEP) {
+        uint64_t end_ps = thread.call->sleep.end_ps, woken_ps = area_.channel(channel).woken_ps;
         thread.event_ps =
             std::max(thread.time_ps, woken_ps != 0 ? std::min(end_ps, woken_ps) : end_ps);
-    } else if (thread.call.op == SIM_POLL) {
+    } else if (thread.call->op == SIM_POLL) {
         plan_poll(thread);
     }
 }
 
 void Schedule::plan_poll(Thread &thread)
 {
-    const auto &poll = thread.call.poll;
+    const auto &poll = thread.call->poll;
     thread.event_ps = thread.time_ps;
     if (poll.until_new == 0 || inboxes_.seen(thread.pid) != poll.arrivals)
         return;
@@ -336,8 +387,8 @@ bool Schedule::take_accesses()
             thread.state = State::kCalling;
             thread.event_ps = std::max(now_ps_, access.time_ps);
             thread.result = access.status;
-            if (thread.call.op != SIM_BOARD_OPEN)
-                std::copy(access.words.begin(), access.words.end(), thread.call.slot.words);
+            if (thread.call->op != SIM_BOARD_OPEN)
+                std::copy(access.words.begin(), access.words.end(), thread.call->slot.words);
             any = true;
         }
     return any;
@@ -395,7 +446,7 @@ void Schedule::take_arrival(const Arrival &arrival)
         return;
     inboxes_.expect(pid, hardware_.visible_ps(arrival.cycle));
     for (Thread &thread : threads_)
-        if (thread.state == State::kCalling && thread.pid == pid && thread.call.op == SIM_POLL)
+        if (thread.state == State::kCalling && thread.pid == pid && thread.call->op == SIM_POLL)
             plan_poll(thread);
 }
 
@@ -410,30 +461,32 @@ void Schedule::answer(unsigned channel)
     if (thread.ticket) { // what it waited for is there
         thread.ticket = 0;
         idle_ = false;
-        if (thread.call.op == SIM_REGISTER_READ)
-            thread.call.register_read.value = thread.value;
+        if (thread.call->op == SIM_REGISTER_READ)
+            thread.call->register_read.value = thread.value;
         thread.time_ps = time_ps;
         calls_.forget_pages(thread);
         reply(channel, std::exchange(thread.result, SIM_OK));
         return;
     }
     int32_t status = calls_.carry_out(thread, time_ps);
+    if (thread.call->op == SIM_MEMORY_ENTER && status == SIM_OK)
+        report_addresses(thread);
     if (calls_.take_urgent_ports())
         settle_ports();
     if (thread.tries_again) {
-        thread.event_ps = time_ps + thread.call.store.period_ps;
+        thread.event_ps = time_ps + thread.call->store.period_ps;
         // The one that would make room may have died.
         if (++tries_ % kTriesUntilCheck == 0)
             liveness_.check();
         return;
     }
-    if (thread.call.op != SIM_POLL || status != SIM_AGAIN)
+    if (thread.call->op != SIM_POLL || status != SIM_AGAIN)
         idle_ = false;
     if (thread.state != State::kCalling || thread.ticket)
         return;
     thread.time_ps = time_ps;
     reply(channel, status);
-    if (thread.call.op == SIM_OUTSIDE)
+    if (thread.call->op == SIM_OUTSIDE)
         thread.state = State::kOutside;
 }
 
@@ -441,16 +494,17 @@ void Schedule::answer(unsigned channel)
 void Schedule::reply(unsigned channel, int32_t status)
 {
     Thread &thread = threads_[channel];
-    thread.call.status = status;
-    thread.call.time_ps = thread.time_ps;
-    thread.call.computed_ps = 0;
-    area_.channel(channel).call = thread.call;
+    thread.call->status = status;
+    thread.call->time_ps = thread.time_ps;
+    thread.call->computed_ps = 0;
+    area_.channel(channel).call = *thread.call;
     area_.channel(channel).seen = thread.attached ? inboxes_.seen(thread.pid) : 0;
     area_.channel(channel).blind_ps = thread.attached ? blind_ps(thread.pid) : 0;
     thread.state = State::kRunning;
     thread.since = thread.started = last_progress_ = RealClock::now();
     thread.slept = false;
     thread.ran_ns = 0;
+    running_ = channel;
     area_.show_now(now_ps_);
     area_.give_turn(channel, SIM_TURN_PROCESS);
 }
@@ -493,8 +547,10 @@ bool Schedule::release_idle()
                        describe(threads_));
     }
     Thread &thread = threads_[static_cast<unsigned>(lowest)];
+    if (outside)
+        area_.report(SIM_CAUSE_FENCE, thread.rank, "");
     uint64_t period_ps =
-        thread.call.op == SIM_POLL ? std::max<uint64_t>(thread.call.poll.period_ps, 1) : 1;
+        thread.call->op == SIM_POLL ? std::max<uint64_t>(thread.call->poll.period_ps, 1) : 1;
     uint64_t hardware_ps = hardware_.clock().start_ps(hardware_.cycle());
     thread.event_ps = poll_slot_ps(thread.time_ps, period_ps,
                                    std::max({hardware_ps, now_ps_, thread.time_ps + 1}));
@@ -521,11 +577,21 @@ void Schedule::free_channel(unsigned channel)
 
 void Schedule::bury(int pid)
 {
-    for (unsigned c = 0; c < threads_.size(); c++)
-        if (threads_[c].attached && threads_[c].pid == pid)
-            free_channel(c);
-    calls_.bury(pid);
+    uint64_t rank = SIM_NEVER;
+    bool others = false;
+    for (unsigned c = 0; c < threads_.size(); c++) {
+        if (!threads_[c].attached)
+            continue;
+        others = others || threads_[c].pid != pid;
+        if (threads_[c].pid != pid)
+            continue;
+        rank = threads_[c].rank;
+        free_channel(c);
+    }
+    if (calls_.bury(pid) && others)
+        area_.report(SIM_CAUSE_DEATH, rank, "");
     inboxes_.remove_process(pid);
+    registered_.erase(pid);
 }
 
 } // namespace sim

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "area.h"
@@ -80,13 +81,24 @@ class Schedule
     // Since this cycle no thread waits for a time, and nothing has come; UINT64_MAX: a thread does.
     uint64_t barren_from_ = UINT64_MAX;
     unsigned waits_ = 0, tries_ = 0;
+    unsigned running_ = 0;     // the channel that was answered last
+    uint32_t claims_seen_ = 0; // of channels, when all were last looked at
+    bool anyone_late_ = false; // a thread has a channel and has not called yet
+    uint64_t boot_ps_;         // when virtual time began
+    std::set<uint64_t> ranks_; // that have attached
+    bool any_attached_ = false;
+    std::set<int> registered_; // processes that have registered memory
     uint64_t cards_since_ = 0; // the cycle in which something last came from a guest or a thread
 
     // --- taking calls ---
     void take_calls();
+    void look_at_all();
+    bool is_running_alone() const;
     void take_call(unsigned channel);
     void see_start(unsigned channel, uint32_t turn);
     void attach(unsigned channel, const sim_call &call);
+    void report_start(const Thread &thread, bool was_late, uint64_t call_ps);
+    void report_addresses(const Thread &thread);
     void wake_sleepers(int pid);
     void plan(unsigned channel);
     void plan_poll(Thread &thread);

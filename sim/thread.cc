@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "thread.h"
 
-#include <algorithm>
 #include <tuple>
 
 namespace sim
 {
-
-bool anyone(const Threads &threads, State state)
-{
-    return std::any_of(threads.begin(), threads.end(),
-                       [&](const Thread &thread) { return thread.state == state; });
-}
 
 int first_caller(const Threads &threads, uint64_t Thread::*time_ps)
 {

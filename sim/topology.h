@@ -11,8 +11,8 @@ namespace sim
 {
 
 constexpr unsigned kLinksMax = 6;
-constexpr unsigned kNodesMax = 256;
-constexpr unsigned kHopNone = 14; // in a switch's table: there is no way
+constexpr unsigned kNodesMax = 4096; // see names.h
+constexpr unsigned kHopNone = 14;    // in a switch's table: there is no way
 
 struct Plug {
     bool plugged = false;

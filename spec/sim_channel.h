@@ -45,10 +45,20 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 8u
+#define SIM_AREA_VERSION 9u
 
-#define SIM_CHANNELS_MAX 1024u
-#define SIM_CONTEXTS 256u
+/** Channels of a cluster: as many threads and processes as its jobs have at once. */
+#define SIM_CHANNELS_MIN 16u
+#define SIM_CHANNELS_DEFAULT 16384u
+#define SIM_CHANNELS_MAX 1048576u
+/** A name of a context has so many bits: its node's number, then its own. */
+#define SIM_NAME_BITS 16u
+/** Contexts of a node, of a cluster of up to 256 nodes; of twice as many nodes half as many. */
+#define SIM_CONTEXTS_LOG2 8u
+#define SIM_CONTEXTS (1u << SIM_CONTEXTS_LOG2)
+#define SIM_NODES_MAX 4096u
+/** Ranks of a job: each has a context. */
+#define SIM_RANKS_MAX (1u << SIM_NAME_BITS)
 /** Each context's receive ring: a power of two of slots, each one line of the spec. */
 #define SIM_RING_SLOTS_LOG2 12u
 #define SIM_RING_SLOTS (1u << SIM_RING_SLOTS_LOG2)
@@ -119,6 +129,33 @@ enum sim_status {
     SIM_ERR_NODE = 3, /**< The cluster has no such node. */
     SIM_ERR_FULL = 4, /**< All contexts, or pages, of the node are in use. */
     SIM_ERR_CALL = 5, /**< The call makes no sense. */
+};
+
+/** What makes a run depend on real time or on chance, so that it need not repeat itself. The part
+ *  that sees it reports it: a process, or the simulator. */
+enum sim_cause {
+    SIM_CAUSE_CLOCK,     /**< The program read a clock that is not virtual. */
+    SIM_CAUSE_WAIT,      /**< The program waited, or looked, in real time. */
+    SIM_CAUSE_SOCKET,    /**< What comes by a socket comes in real time. */
+    SIM_CAUSE_RANDOM,    /**< The program asked the kernel for random numbers. */
+    SIM_CAUSE_SIGNAL,    /**< A signal came at a moment of real time. */
+    SIM_CAUSE_ADDRESSES, /**< A process has registered memory, and its addresses are random. */
+    SIM_CAUSE_COMPUTING, /**< Computing costs its real processor time. */
+    SIM_CAUSE_CARDS,     /**< Guests with cards live in real time. */
+    SIM_CAUSE_LATE,      /**< A thread called after virtual time had gone on without it. */
+    SIM_CAUSE_STRANGER,  /**< A thread or process called that nobody had told of. */
+    SIM_CAUSE_ASIDE,     /**< A thread with the turn slept, and others went on meanwhile. */
+    SIM_CAUSE_FENCE,     /**< A thread polled in vain while others were outside. */
+    SIM_CAUSE_DEATH,     /**< A process ended with ports open, which its peers noticed. */
+    SIM_CAUSE_CUT,       /**< The run was ended before its end. */
+    SIM_CAUSES
+};
+
+/** A cause, as the first who reports it says. */
+struct sim_seen {
+    uint32_t is_seen; /**< 0: no; 1: it is being written; 2: yes. An atomic of all. */
+    uint32_t rank;    /**< UINT32_MAX: of none. */
+    char what[24];    /**< The call, or the like; ends with a zero. */
 };
 
 /** A call and its answer. The process fills in `op`, the times and the arguments, which are the
@@ -279,6 +316,8 @@ struct sim_area {
     uint32_t nodes;
     int32_t pid;    /**< Of the simulator: without it nobody will answer, whatever `ended` says. */
     uint32_t ranks; /**< Of the job, as each of them says that begins; 0: none has yet. */
+    uint32_t channels;     /**< How many there are. */
+    uint32_t context_bits; /**< Of a name, those of the context: SIM_CONTEXTS_LOG2 or less. */
     uint64_t memory_at;    /**< Where node 0's memory starts in the file [bytes]. */
     uint64_t memory_bytes; /**< Of each node; a multiple of a page. */
     uint64_t boards;       /**< Of DIMMnet-2. */
@@ -299,7 +338,11 @@ struct sim_area {
     uint32_t ended;             /**< The simulator has ended; nobody will answer. A futex wait on
                                      `turn` therefore looks here once a second. */
     uint64_t now_ps;            /**< For onlookers: how far the hardware has come. */
-    uint32_t begun[SIM_CHANNELS_MAX / 32]; /**< A bit for each rank that has begun. */
+    uint32_t claimed_end;       /**< Channels that were ever claimed are before it. */
+    uint32_t claims;            /**< How often a channel was claimed. */
+    uint32_t ranks_begun;       /**< How many ranks have begun. */
+    uint32_t begun[SIM_RANKS_MAX / 32]; /**< A bit for each of them. */
+    struct sim_seen causes[SIM_CAUSES]; /**< By enum sim_cause. */
 };
 
 #endif

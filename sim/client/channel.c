@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,11 @@ struct sim_channel *channels_begin(void)
 }
 
 struct sim_channel *channels_end(void) { return channels_begin() + claimed_end; }
+
+struct sim_channel *channels_end_of_all(void)
+{
+    return channels_begin() + order_word_read(&area->claimed_end);
+}
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -191,7 +198,21 @@ bool sim_channel_was_interrupted(void)
 {
     bool was = was_interrupted;
     was_interrupted = false;
+    if (was)
+        sim_channel_report(SIM_CAUSE_SIGNAL, "a handler");
     return was;
+}
+
+void sim_channel_report(enum sim_cause cause, const char *what)
+{
+    if (!sim_channel_area())
+        return;
+    struct sim_seen *seen = &area->causes[cause];
+    if (!order_cause_claim(&seen->is_seen))
+        return;
+    seen->rank = (uint32_t)sim_environment_number("VELO_SIM_RANK", UINT32_MAX);
+    (void)snprintf(seen->what, sizeof seen->what, "%s", what);
+    order_cause_give(&seen->is_seen);
 }
 
 void sim_channel_charge(struct sim_channel *channel, uint64_t time_ps)
@@ -207,12 +228,29 @@ uint64_t sim_environment_number(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+__attribute__((noreturn)) static void refuse(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+static void refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fputs("velo: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputs("\n", stderr);
+    va_end(arguments);
+    _exit(SIM_EXIT);
+}
+
 struct sim_channel *channel_claim_free(uint64_t time_ps)
 {
-    for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
+    for (uint32_t i = 0; i < area->channels; i++) {
         struct sim_channel *channel = channels_begin() + i;
-        if (!order_turn_claim(&channel->turn, SIM_TURN_FREE, SIM_TURN_PROCESS))
+        if (order_turn_read(&channel->turn) != SIM_TURN_FREE ||
+            !order_turn_claim(&channel->turn, SIM_TURN_FREE, SIM_TURN_PROCESS))
             continue;
+        order_word_raise(&area->claimed_end, i + 1);
+        order_calls_raise(&area->claims);
         channel->pid = getpid();
         channel->tid = 0;
         channel->number = 0;
@@ -223,20 +261,19 @@ struct sim_channel *channel_claim_free(uint64_t time_ps)
             claimed_end = i + 1;
         return channel;
     }
-    why_none = "all channels of the simulated cluster are taken";
-    return NULL;
+    refuse("the simulated cluster has room for %u threads and processes of all ranks together, and "
+           "this one is one more: give --threads-max a larger number, up to %u, or start fewer",
+           area->channels, SIM_CHANNELS_MAX);
 }
 
 /* The channel that was held for this thread, or that it had before it executed this program. */
 static struct sim_channel *claim_held(void)
 {
     int pid = getpid(), tid = gettid();
-    for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
-        struct sim_channel *channel = channels_begin() + i;
+    for (struct sim_channel *channel = channels_begin(); channel < channels_end_of_all(); channel++)
         if (order_turn_read(&channel->turn) == SIM_TURN_PROCESS && channel->pid == pid &&
             channel->tid == tid)
             return channel;
-    }
     return NULL;
 }
 
@@ -251,12 +288,10 @@ struct sim_channel *sim_channel_self(void)
     mine = claim_held();
     if (!mine)
         mine = channel_claim_free(0);
-    if (mine) {
-        mine->tid = gettid();
-        (void)pthread_setspecific(key, mine);
-        (void)sim_attach(mine, sim_environment_number("VELO_SIM_RANK", SIM_NEVER),
-                         sim_environment_number("VELO_SIM_REPEATABLE", 0) != 0);
-    }
+    mine->tid = gettid();
+    (void)pthread_setspecific(key, mine);
+    (void)sim_attach(mine, sim_environment_number("VELO_SIM_RANK", SIM_NEVER),
+                     sim_environment_number("VELO_SIM_REPEATABLE", 0) != 0);
     return mine;
 }
 
@@ -264,15 +299,19 @@ void sim_channel_begin(void)
 {
     uint64_t rank = sim_environment_number("VELO_SIM_RANK", SIM_NEVER);
     uint64_t ranks = sim_environment_number("VELO_SIM_RANKS", 0);
-    if (rank >= ranks || ranks > SIM_CHANNELS_MAX || !sim_channel_area())
+    if (rank >= ranks || !sim_channel_area())
         return;
+    if (ranks > area->channels || ranks > SIM_RANKS_MAX)
+        refuse("the job has %" PRIu64 " ranks, and the simulated cluster has room for %u threads "
+               "and processes: give --threads-max a larger number, for up to %u ranks",
+               ranks, area->channels, SIM_RANKS_MAX);
     struct sim_channel *channel = channel_claim_free(0);
-    if (!channel)
-        return;
     channel->tid = gettid();
     order_word_write(&area->ranks, (uint32_t)ranks);
     has_begun = order_begun_raise(&area->begun[rank / 32], 1u << rank % 32);
-    if (!has_begun)
+    if (has_begun)
+        order_calls_raise(&area->ranks_begun);
+    else
         sim_channel_drop(channel); /* A process that a process of this rank has started. */
 }
 

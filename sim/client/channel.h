@@ -37,7 +37,13 @@ SIM_API const char *sim_channel_why_none(void);
  * to take for done what was not. */
 SIM_API void sim_channel_expect_done(int status, const char *what);
 
-/** Has a signal handler run in this thread during a call, since this was last asked? */
+/** Something makes the run depend on real time or on chance: the result says so. `what`: the call
+ *  that did it, at most 23 characters. The first report of a cause counts. Without a cluster the
+ *  call does nothing. */
+SIM_API void sim_channel_report(enum sim_cause cause, const char *what);
+
+/** Has a signal handler run in this thread during a call, since this was last asked? That is
+ *  reported, since real time decides it. */
 SIM_API bool sim_channel_was_interrupted(void);
 
 /** Add to the channel's clock. */
@@ -61,8 +67,8 @@ SIM_API void sim_channel_begin(void);
  */
 
 /** Claim a channel for a thread that this thread is about to start: virtual time waits for it from
- *  now on. NULL: this thread has no channel, or none is free. (Processes that are forked get one
- *  without this.) */
+ *  now on. NULL: this thread has no channel. If none is free, the process ends with a sentence.
+ *  (Processes that are forked get one without this.) */
 SIM_API struct sim_channel *sim_channel_hold(void);
 /** By the thread that was started: `channel`, which was held, is its own from here on. */
 SIM_API void sim_channel_take(struct sim_channel *channel);

@@ -8,7 +8,10 @@
 /** The channels that this process may have: all of its own are among them. */
 struct sim_channel *channels_begin(void);
 struct sim_channel *channels_end(void);
-/** Claim a channel, whose clock shows `time_ps`; NULL: none is free. */
+/** The channels that any process may have. */
+struct sim_channel *channels_end_of_all(void);
+/** Claim a channel, whose clock shows `time_ps`. If none is free, say so and end the process: to
+ *  go on would be to live in real time. */
 struct sim_channel *channel_claim_free(uint64_t time_ps);
 /** Has sim_channel_begin() claimed a channel, in this process or the one that it was forked from?
  */

@@ -92,8 +92,8 @@ bool sim_channel_any_waits(bool (*is)(int pid, const void *arg), const void *arg
     const struct sim_channel *mine = sim_channel_mine();
     if (!sim_channel_area())
         return false;
-    for (const struct sim_channel *channel = channels_begin();
-         channel < channels_begin() + SIM_CHANNELS_MAX; channel++)
+    for (const struct sim_channel *channel = channels_begin(); channel < channels_end_of_all();
+         channel++)
         if (channel != mine && order_turn_read(&channel->turn) == SIM_TURN_CALL &&
             is((int)order_word_read((const uint32_t *)&channel->pid), arg))
             return true;

@@ -77,7 +77,7 @@ tlm::Topology tables_of(const Topology &topology)
 } // namespace
 
 FastHardware::FastHardware(const ClusterOptions &options, const Topology &topology, uint8_t *memory)
-    : Hardware(options, static_cast<unsigned>(topology.nodes.size()), memory),
+    : Hardware(options, static_cast<unsigned>(topology.nodes.size()), memory), names_(size()),
       params_(params_of(options)), topology_(tables_of(topology)),
       nodes_(make_nodes(options, topology)), network_(params_, topology_, *this)
 {
@@ -270,7 +270,8 @@ void FastHardware::check_descriptor(unsigned node, const HostAccess &access) con
     uint8_t op = velo_rma_descriptor_op(access.line[0]);
     uint8_t notify = velo_rma_descriptor_notify(access.line[0]);
     uint32_t len = velo_rma_descriptor_len(access.line[0]);
-    unsigned to = velo_rma_descriptor_dst_node(access.line[0]);
+    unsigned to = names_.node(Names::of_fields(velo_rma_descriptor_dst_node(access.line[0]),
+                                               velo_rma_descriptor_dst_ctx(access.line[0])));
     bool is_put = op == VELO_RMA_OP_PUT, is_notify = op == VELO_RMA_OP_NOTIFY;
     bool is_immediate = op == VELO_RMA_OP_PUT_IMMEDIATE, is_get = op == VELO_RMA_OP_GET;
     bool is_update = op == VELO_RMA_OP_FETCH_COMPARE_ADD;
@@ -331,7 +332,7 @@ void FastHardware::try_send(unsigned node, RmaClass which, uint64_t cycle)
     uint64_t passed = which == kRequests ? begin : begin + words - 1;
     Sent sent;
     sent.line.message = {.born = passed + 1 - params_.inject,
-                         .to = static_cast<uint32_t>(packet.to >> 8),
+                         .to = names_.node(packet.to),
                          .bytes = static_cast<uint32_t>(packet.data.size()),
                          .words = static_cast<uint16_t>(words)};
     sent.rma = std::move(port.waiting);
@@ -378,7 +379,8 @@ FastHardware::Line FastHardware::line_of(unsigned node, uint64_t cycle,
     if (unit != VELO_UNIT_VELO)
         throw JobError(why_refused(Part::kCustomUnit));
     uint64_t address = velo_window_target(access.addr), header = access.line[0];
-    unsigned to = velo_address_node(address), words = velo_address_words(address) + 1U;
+    uint16_t name = Names::of_fields(velo_address_node(address), velo_address_vpid(address));
+    unsigned to = names_.node(name), words = velo_address_words(address) + 1U;
     unsigned len = velo_header_len(header);
     if (to >= VELO_GROUP_NODE_MIN && to >= nodes_.size())
         throw JobError(why_refused(Part::kGroups));
@@ -390,10 +392,9 @@ FastHardware::Line FastHardware::line_of(unsigned node, uint64_t cycle,
                        " was given one, use --model rtl");
     Line line;
     line.message = {.born = cycle, .to = to, .bytes = len};
-    line.header =
-        velo_header_pack(0, velo_header_tag(header), static_cast<uint16_t>(len),
-                         static_cast<uint16_t>(node << 8 | velo_window_source(access.addr)), 0);
-    line.context = velo_address_vpid(address);
+    line.header = velo_header_pack(0, velo_header_tag(header), static_cast<uint16_t>(len),
+                                   names_.name(node, velo_window_source(access.addr)), 0);
+    line.context = names_.context(name);
     std::copy_n(access.line + 1, line.payload.size(), line.payload.begin());
     return line;
 }

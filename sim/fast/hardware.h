@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../hardware.h"
+#include "../names.h"
 #include "../tlm/network.h"
 #include "../topology.h"
 #include "host_port.h"
@@ -67,7 +68,7 @@ class FastHardware final : public Hardware, private tlm::Traffic, private tlm::E
     {
       public:
         Node(FastHardware &model, unsigned node, HostSide &host, uint64_t dma_cycles)
-            : hardware(model), number(node), rma(node, host, dma_cycles, *this)
+            : hardware(model), number(node), rma(node, model.names_, host, dma_cycles, *this)
         {
         }
 
@@ -106,6 +107,7 @@ class FastHardware final : public Hardware, private tlm::Traffic, private tlm::E
         uint64_t slot;
     };
 
+    Names names_;
     tlm::Params params_;
     tlm::Topology topology_;
     std::vector<std::unique_ptr<Node>> nodes_;

@@ -17,7 +17,7 @@ namespace sim
 namespace
 {
 
-constexpr unsigned kBeatBytes = 4, kBeatsAWord = 2, kWordBytes = 8, kContextBits = 8;
+constexpr unsigned kBeatBytes = 4, kBeatsAWord = 2, kWordBytes = 8;
 constexpr unsigned kEntryBytes = 16; // of a notification queue
 constexpr uint8_t kMayRead = 1, kMayWrite = 2, kMayUpdate = 4;
 
@@ -52,14 +52,15 @@ unsigned RmaPacket::words() const
     return rma::kHeadWords + static_cast<unsigned>(data_words) * kBeatsAWord;
 }
 
-FastRma::FastRma(unsigned node, HostSide &host, uint64_t dma_cycles, RmaNode &hardware)
-    : node_(node), hardware_(hardware), dma_(host, dma_cycles, hardware),
+FastRma::FastRma(unsigned node, const Names &names, HostSide &host, uint64_t dma_cycles,
+                 RmaNode &hardware)
+    : node_(node), names_(names), hardware_(hardware), dma_(host, dma_cycles, hardware),
       translation_(dma_, hardware), queues_(kEntryBytes),
       accept_{kRequests, Translation::kAccept, Dma::kAccept, kAccept, {}, {}},
       finish_{kResponses, Translation::kFinish, Dma::kFinish, kFinish, {}, {}}
 {
-    accept_.failures.resize(1U << kContextBits);
-    finish_.failures.resize(1U << kContextBits);
+    accept_.failures.resize(1U << (SIM_NAME_BITS - names.context_bits()));
+    finish_.failures.resize(1U << (SIM_NAME_BITS - names.context_bits()));
 }
 
 // ----- packets out
@@ -106,8 +107,8 @@ void FastRma::post(uint64_t cycle, uint8_t context, const uint64_t *words, unsig
     added.notify = velo_rma_descriptor_notify(words[0]);
     added.add_always = velo_rma_descriptor_add_always(words[0]);
     added.cookie = velo_rma_descriptor_cookie(words[0]);
-    added.to = static_cast<uint16_t>(velo_rma_descriptor_dst_node(words[0]) << kContextBits |
-                                     velo_rma_descriptor_dst_ctx(words[0]));
+    added.to = Names::of_fields(velo_rma_descriptor_dst_node(words[0]),
+                                velo_rma_descriptor_dst_ctx(words[0]));
     added.len = velo_rma_descriptor_len(words[0]);
     added.local = words[1];
     added.remote = words[2];
@@ -171,7 +172,7 @@ void FastRma::cut_request(uint64_t cycle)
         send_request(cycle, {}, 0);
         return;
     }
-    auto us = static_cast<uint16_t>(node_ << kContextBits | now.context);
+    auto us = names_.name(node_, now.context);
     read(Translation::kSource, cycle, {local, count, now.context, us, true, kMayRead}, false,
          [this, count](uint64_t then, Got got) {
              if (got.error == VELO_ERROR_NONE)
@@ -196,7 +197,7 @@ void FastRma::send_request(uint64_t cycle, Dma::Bytes data, unsigned count)
     packet->notify = now.notify;
     packet->add_always = now.add_always;
     packet->cookie = now.cookie;
-    packet->from = static_cast<uint16_t>(node_ << kContextBits | now.context);
+    packet->from = names_.name(node_, now.context);
     packet->to = now.to;
     packet->len = now.len;
     packet->offset = request_offset_;
@@ -217,7 +218,7 @@ void FastRma::try_to_ask(uint64_t cycle)
 {
     if (!ask_.packet)
         return;
-    unsigned node = ask_.packet->to >> kContextBits;
+    unsigned node = names_.node(ask_.packet->to);
     if (!pending_.has_place(node))
         return;
     ask_.packet->number = pending_.open(node);
@@ -289,7 +290,7 @@ void FastRma::begin_job(RmaClass which, uint64_t cycle)
     if (which == kCompletions) {
         Packet packet = std::move(came_[which]);
         bool failed = packet->error != VELO_ERROR_NONE;
-        notify(kCompletion, cycle, static_cast<uint8_t>(packet->to), *packet, packet->from,
+        notify(kCompletion, cycle, names_.context(packet->to), *packet, packet->from,
                failed ? VELO_RMA_PLACE_ERROR : VELO_RMA_PLACE_REQUESTER, packet->local,
                [this, which](uint64_t now, uint8_t) { hardware_.took(which, now + 1); });
     } else if (asks(*came_[which])) {
@@ -320,7 +321,7 @@ void FastRma::complete(Completer &completer, uint64_t cycle)
         uint64_t address = (answers ? packet.local : packet.remote) + packet.offset;
         translation_.ask(completer.client, now,
                          {address, static_cast<unsigned>(packet.data.size()),
-                          static_cast<uint8_t>(packet.to), packet.from, answers, kMayWrite},
+                          names_.context(packet.to), packet.from, answers, kMayWrite},
                          [this, &completer](uint64_t then, Translation::Answer answer) {
                              completer.job.error = answer.error;
                              auto go_on = [this, &completer, answer](uint64_t next) {
@@ -356,7 +357,7 @@ void FastRma::outcome(Completer &completer, uint64_t cycle)
     const RmaPacket &packet = *job.packet;
     if (!packet.data.empty()) // It was refused.
         job.words_left = packet.words() - rma::kHeadWords;
-    uint8_t &failure = completer.failures[packet.from >> kContextBits];
+    uint8_t &failure = completer.failures[names_.node(packet.from)];
     if (packet.offset != 0 && failure != VELO_ERROR_NONE)
         job.error = failure;
     failure = job.error;
@@ -383,8 +384,8 @@ void FastRma::tell_here(Completer &completer, uint64_t cycle)
     uint8_t place = !answers                       ? VELO_RMA_PLACE_COMPLETER
                     : job.error != VELO_ERROR_NONE ? VELO_RMA_PLACE_ERROR
                                                    : VELO_RMA_PLACE_REQUESTER;
-    notify(completer.source, cycle, static_cast<uint8_t>(job.packet->to), *job.packet,
-           job.packet->from, place, answers ? job.packet->local : job.packet->remote,
+    notify(completer.source, cycle, names_.context(job.packet->to), *job.packet, job.packet->from,
+           place, answers ? job.packet->local : job.packet->remote,
            [this, &completer, answers](uint64_t now, uint8_t error) {
                if (error != VELO_ERROR_NONE)
                    completer.job.error = error;
@@ -484,7 +485,7 @@ void FastRma::read_old(uint64_t cycle)
     }
     hardware_.at(cycle + rma::kDrainToCut, [this](uint64_t now) {
         read(Translation::kServe, now,
-             {asked_->remote, kWordBytes, static_cast<uint8_t>(asked_->to), asked_->from, false,
+             {asked_->remote, kWordBytes, names_.context(asked_->to), asked_->from, false,
               kMayUpdate},
              true, [this](uint64_t then, Got got) {
                  if (got.error != VELO_ERROR_NONE) {
@@ -531,7 +532,7 @@ void FastRma::cut_answer(uint64_t cycle)
         return;
     }
     read(Translation::kServe, cycle,
-         {remote, count, static_cast<uint8_t>(asked_->to), asked_->from, false, kMayRead}, false,
+         {remote, count, names_.context(asked_->to), asked_->from, false, kMayRead}, false,
          [this, count](uint64_t now, Got got) {
              send_answer(now + rma::kResultToPacket, std::move(got), count);
          });
@@ -554,7 +555,7 @@ void FastRma::send_answer(uint64_t cycle, Got got, unsigned count)
             hardware_.at(taken + rma::kNextPacket, [this](uint64_t now) { cut_answer(now); });
         } else if (!failed && asked_->notify & VELO_RMA_PLACE_RESPONDER) {
             hardware_.at(taken + 1, [this](uint64_t now) {
-                notify(kServe, now, static_cast<uint8_t>(asked_->to), *asked_, asked_->from,
+                notify(kServe, now, names_.context(asked_->to), *asked_, asked_->from,
                        VELO_RMA_PLACE_RESPONDER, asked_->remote,
                        [this](uint64_t then, uint8_t) { end_answer(then); });
             });
@@ -579,8 +580,8 @@ void FastRma::notify(unsigned source, uint64_t cycle, uint8_t context, const Rma
 {
     uint64_t word = velo_rma_notification_word0_pack(
         place, about.op, about.error, static_cast<uint8_t>(them),
-        static_cast<uint8_t>(them >> kContextBits), about.error == VELO_ERROR_NONE ? about.len : 0,
-        about.cookie);
+        static_cast<uint8_t>(them >> SIM_CONTEXTS_LOG2),
+        about.error == VELO_ERROR_NONE ? about.len : 0, about.cookie);
     notifications_[source] = {context, {word, address}, std::move(told)};
     if (!notifying_)
         next_notification(cycle);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "../names.h"
 #include "dma.h"
 #include "pending_asks.h"
 #include "rings.h"
@@ -63,7 +64,8 @@ class RmaNode : public Timer
 class FastRma
 {
   public:
-    FastRma(unsigned node, HostSide &host, uint64_t dma_cycles, RmaNode &hardware);
+    FastRma(unsigned node, const Names &names, HostSide &host, uint64_t dma_cycles,
+            RmaNode &hardware);
 
     // The host stores a descriptor, its first beat in this cycle. There was room.
     void post(uint64_t cycle, uint8_t context, const uint64_t *words, unsigned count);
@@ -177,6 +179,7 @@ class FastRma
     void end_notification(uint64_t cycle, uint8_t error);
 
     unsigned node_;
+    const Names &names_;
     RmaNode &hardware_;
     Dma dma_;
     Translation translation_;

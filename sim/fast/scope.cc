@@ -16,10 +16,8 @@ struct Entry {
     Part part;
     Level level;
     const char *name;
-    const char *note; // of a refused part: what a user can do without it
+    const char *note; // of a refused part: what asks for it
 };
-
-constexpr const char *kUseRtl = "";
 
 constexpr Entry kScope[] = {
     {Part::kMessages, Level::kExact, "messages of up to a line, with their payload",
@@ -41,16 +39,18 @@ constexpr Entry kScope[] = {
     {Part::kRemoteMemory, Level::kClose,
      "remote memory: puts, gets, updates, notifications and their queues, address translation",
      "to the cycle for an operation alone; else as turns at units and host port have it"},
-    {Part::kSplitLines, Level::kRefused, "lines that a host splits", kUseRtl},
-    {Part::kGroups, Level::kRefused, "multicast and barriers in hardware", kUseRtl},
-    {Part::kCongestion, Level::kRefused, "congestion management", kUseRtl},
-    {Part::kWidths, Level::kRefused, "data paths of 64 and 128 bits", kUseRtl},
-    {Part::kBitErrors, Level::kRefused, "bit errors and retransmission", kUseRtl},
-    {Part::kCards, Level::kRefused, "cards of guests", kUseRtl},
-    {Part::kBoards, Level::kRefused, "boards of DIMMnet-2", kUseRtl},
-    {Part::kRecordings, Level::kRefused, "recordings", kUseRtl},
-    {Part::kWaveforms, Level::kRefused, "waveforms", kUseRtl},
-    {Part::kCustomUnit, Level::kRefused, "the custom unit", kUseRtl},
+    {Part::kSplitLines, Level::kRefused, "lines that a host splits",
+     "`--split-one-in`; a store of a part of a line"},
+    {Part::kGroups, Level::kRefused, "multicast and barriers in hardware",
+     "a message to a group; a barrier's registers"},
+    {Part::kCongestion, Level::kRefused, "congestion management", "its register"},
+    {Part::kWidths, Level::kRefused, "data paths of 64 and 128 bits", "`--width`"},
+    {Part::kBitErrors, Level::kRefused, "bit errors and retransmission", "`--error-rate`"},
+    {Part::kCards, Level::kRefused, "cards of guests", "`--card`"},
+    {Part::kBoards, Level::kRefused, "boards of DIMMnet-2", "`--boards`"},
+    {Part::kRecordings, Level::kRefused, "recordings", "`--record`"},
+    {Part::kWaveforms, Level::kRefused, "waveforms", "`--wave`"},
+    {Part::kCustomUnit, Level::kRefused, "the custom unit", "a store to it"},
 };
 
 const Entry &entry(Part part)
@@ -75,10 +75,8 @@ const char *level_name(Level level)
 
 std::string why_refused(Part part)
 {
-    const Entry &missing = entry(part);
-    std::string rest = *missing.note ? std::string(", ") + missing.note : "";
-    return std::string("the fast model does not have this: ") + missing.name + "; use --model rtl" +
-           rest;
+    return std::string("the fast model does not have this: ") + entry(part).name +
+           "; use --model rtl";
 }
 
 std::string scope_table()
@@ -86,7 +84,7 @@ std::string scope_table()
     std::string table = "| part of the hardware | fast model | |\n| --- | --- | --- |\n";
     for (const Entry &one : kScope)
         table += std::string("| ") + one.name + " | " + level_name(one.level) + " | " + one.note +
-                 (*one.note ? " |\n" : "|\n");
+                 (one.level == Level::kRefused ? ": “" + why_refused(one.part) + "” |\n" : " |\n");
     return table;
 }
 

@@ -40,6 +40,8 @@ static enum caller name_to_caller(const char *name)
         {"libpsm", CALLER_RUNTIME},      {"libinfinipath", CALLER_RUNTIME},
         {"libefa", CALLER_RUNTIME},      {"libibverb", CALLER_RUNTIME},
         {"librdmacm", CALLER_RUNTIME},   {"libnl-", CALLER_RUNTIME},
+        {"libudev", CALLER_RUNTIME},     {"libpciaccess", CALLER_RUNTIME},
+        {"libX11", CALLER_RUNTIME},      {"libxcb", CALLER_RUNTIME},
         {"libnccl", CALLER_RUNTIME},     {"libze_", CALLER_RUNTIME},
         {"libcuda", CALLER_RUNTIME},     {"libjemalloc", CALLER_RUNTIME},
         {"libgomp", CALLER_OPENMP},      {"libomp.so", CALLER_OPENMP},

@@ -23,6 +23,7 @@
 #include "../client/raw.h"
 #include "caller.h"
 #include "epoch.h"
+#include "real.h"
 #include "sync.h"
 
 /* Newer than the oldest headers that this is built with; the same on all processors. */
@@ -192,6 +193,37 @@ static void check_newer(const void *address)
                "futex_requeue)");
 }
 
+/* Calls of the kernel that the C library's functions, whose place is taken, would make virtual. */
+static void report_real(long number, const void *address)
+{
+    static const struct {
+        long number;
+        enum sim_cause cause;
+        const char *name;
+    } calls[] = {
+        {SYS_clock_gettime, SIM_CAUSE_CLOCK, "SYS_clock_gettime"},
+        {SYS_gettimeofday, SIM_CAUSE_CLOCK, "SYS_gettimeofday"},
+        {SYS_times, SIM_CAUSE_CLOCK, "SYS_times"},
+        {SYS_getrusage, SIM_CAUSE_CLOCK, "SYS_getrusage"},
+        {SYS_nanosleep, SIM_CAUSE_WAIT, "SYS_nanosleep"},
+        {SYS_clock_nanosleep, SIM_CAUSE_WAIT, "SYS_clock_nanosleep"},
+        {SYS_ppoll, SIM_CAUSE_WAIT, "SYS_ppoll"},
+        {SYS_pselect6, SIM_CAUSE_WAIT, "SYS_pselect6"},
+        {SYS_epoll_pwait, SIM_CAUSE_WAIT, "SYS_epoll_pwait"},
+        {SYS_socket, SIM_CAUSE_SOCKET, "SYS_socket"},
+        {SYS_getrandom, SIM_CAUSE_RANDOM, "SYS_getrandom"},
+#ifdef SYS_time
+        {SYS_time, SIM_CAUSE_CLOCK, "SYS_time"},
+        {SYS_poll, SIM_CAUSE_WAIT, "SYS_poll"},
+        {SYS_select, SIM_CAUSE_WAIT, "SYS_select"},
+        {SYS_epoll_wait, SIM_CAUSE_WAIT, "SYS_epoll_wait"},
+#endif
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].number == number)
+            real_report(address, calls[i].cause, calls[i].name);
+}
+
 SIM_API long syscall(long number, ...)
 {
     long words[6];
@@ -209,6 +241,7 @@ SIM_API long syscall(long number, ...)
     } else {
         if (number == SYS_FUTEX_WAITV || (number >= SYS_FUTEX_WAKE && number <= SYS_FUTEX_REQUEUE))
             check_newer(__builtin_return_address(0));
+        report_real(number, __builtin_return_address(0));
         answer = raw_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
     }
     if (answer >= 0 || answer < -4095)

@@ -19,6 +19,7 @@
 #include "caller.h"
 #include "epoch.h"
 #include "pipe.h"
+#include "real.h"
 
 /* A thread that yields lets the others go on for this time. */
 #define YIELD_NS INT64_C(1000)
@@ -159,5 +160,6 @@ SIM_API int select(int files_len, fd_set *restrict in, fd_set *restrict out,
         return 0;
     }
     CALLER_NEXT(select);
+    real_report(__builtin_return_address(0), SIM_CAUSE_WAIT, "select");
     return next ? next(files_len, in, out, except, limit) : -1;
 }

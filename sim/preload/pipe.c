@@ -19,6 +19,7 @@
 
 #include "caller.h"
 #include "nap.h"
+#include "real.h"
 
 /* The first nap between two looks, and the longest. */
 #define NAP_NS INT64_C(1000)
@@ -83,7 +84,12 @@ static int64_t least_of(int64_t limit_ns, int64_t left_ns)
 int pipe_poll(const void *caller, struct pollfd *files, nfds_t files_len, int64_t left_ns)
 {
     int64_t nap_ns = NAP_NS, real_ns = REAL_NS;
+    bool is_limited = left_ns >= 0, was_virtual = true;
     for (int ready = real_poll(files, files_len, 0);;) {
+        if (ready == 0 && left_ns == 0)
+            was_virtual = was_virtual && other_end_waits(files, files_len);
+        if (is_limited && !was_virtual && (ready != 0 || left_ns == 0))
+            real_report(caller, SIM_CAUSE_WAIT, "poll");
         if (ready != 0 || left_ns == 0)
             return ready;
         int64_t passed_ns;
@@ -96,6 +102,7 @@ int pipe_poll(const void *caller, struct pollfd *files, nfds_t files_len, int64_
             nap_ns = nap_ns < NAP_NS_MAX ? 2 * nap_ns : NAP_NS_MAX;
             ready = ready ? ready : real_poll(files, files_len, 0);
         } else {
+            was_virtual = false;
             passed_ns = least_of(real_ns, left_ns);
             ready = real_poll(files, files_len, passed_ns);
             real_ns *= 2;

@@ -14,6 +14,7 @@ namespace
 // Registers, spec/velo_regs.rdl.
 constexpr uint64_t kRegSetup = 0x08, kRegLinks = 0x80, kRegLink = 0x100, kRegRoutes = 0x8200000;
 
+constexpr unsigned kNodesOfRtl = 256; // spec/velo.toml, layout `address`
 constexpr unsigned kResetCycles = 4;
 constexpr unsigned kClearCycles = 300; // the context tables clear themselves
 constexpr uint64_t kBringUpCyclesMax = 200000;
@@ -29,6 +30,11 @@ Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_
     : Hardware(options, static_cast<unsigned>(topology.nodes.size()), memory), options_(options),
       topology_(topology)
 {
+    if (topology.nodes.size() > kNodesOfRtl)
+        throw std::runtime_error("the topology has " + std::to_string(topology.nodes.size()) +
+                                 " nodes, and the RTL has ids for " + std::to_string(kNodesOfRtl) +
+                                 "; use --model fast, which has them for " +
+                                 std::to_string(kNodesMax));
     unsigned links = topology.links_used();
     Shape shape = options.shape;
     if (shape.links != 0 && shape.links < links)

@@ -66,10 +66,15 @@ const sim_area &Channel::area() { return *the_area(); }
 Channel::Channel(uint64_t rank, bool repeatable)
 {
     auto *channels = reinterpret_cast<sim_channel *>(the_area() + 1);
-    for (unsigned c = 0; c < SIM_CHANNELS_MAX && !channel_; c++) {
+    std::atomic_ref end(the_area()->claimed_end);
+    for (unsigned c = 0; c < the_area()->channels && !channel_; c++) {
         uint32_t free = SIM_TURN_FREE;
-        if (std::atomic_ref(channels[c].turn).compare_exchange_strong(free, SIM_TURN_PROCESS))
-            channel_ = &channels[c];
+        if (!std::atomic_ref(channels[c].turn).compare_exchange_strong(free, SIM_TURN_PROCESS))
+            continue;
+        channel_ = &channels[c];
+        for (uint32_t seen = end; seen <= c && !end.compare_exchange_weak(seen, c + 1);)
+            ;
+        std::atomic_ref(the_area()->claims)++;
     }
     if (!channel_)
         fail("no channel is free");

@@ -503,6 +503,60 @@ int remote()
     });
 }
 
+// A rank on the first node, on both sides of the border of eight bits, and on the last node of a
+// cluster of more than 256. Each sends to each and puts a word into the memory of each; who gets it
+// looks at where it says that it comes from.
+int many_nodes(unsigned nodes)
+{
+    constexpr unsigned kRanks = 4, kContext = 5;
+    const unsigned at[kRanks] = {0, 255, 256, nodes - 1};
+    return in_processes(kRanks, [&at](unsigned rank) {
+        Channel channel(rank);
+        auto name_of = [](unsigned node) {
+            return node << Channel::area().context_bits | (kContext + node % 3);
+        };
+        unsigned node = at[rank], name = name_of(node);
+        unsigned context = channel.open(node, kContext + node % 3);
+        channel.open_queue(node, context);
+        expect(static_cast<int>(channel.enter(node, context, page, sizeof page, kAllRights)), 0,
+               "the first page");
+        channel.barrier(barrier_file, kRanks);
+        channel.sleep_until(kApartPs);
+        for (unsigned to : at) {
+            if (to == node)
+                continue;
+            unsigned theirs = name_of(to);
+            channel.send(node, context, theirs >> 8, theirs & 0xFF, 2, name);
+            channel.post(node, context,
+                         descriptor(VELO_RMA_OP_PUT_IMMEDIATE, VELO_RMA_PLACE_COMPLETER,
+                                    theirs >> 8, theirs & 0xFF, 8),
+                         name, uint64_t{8} * rank);
+        }
+        unsigned messages = 0, puts = 0;
+        for (unsigned i = 1; i < kRanks; i++) {
+            while (!channel.header(node, context))
+                channel.poll();
+            unsigned source = velo_header_source(channel.header(node, context));
+            if (channel.receive(node, context) != source)
+                fail("a message is not from where it says");
+            for (unsigned r = 0; r < kRanks; r++)
+                if (source == name_of(at[r]))
+                    messages |= 1U << r;
+            uint64_t word = channel.notification(node, context);
+            expect(velo_rma_notification_error(word), VELO_ERROR_NONE, "an error");
+            unsigned from =
+                unsigned{velo_rma_notification_node(word)} << 8 | velo_rma_notification_ctx(word);
+            for (unsigned r = 0; r < kRanks; r++)
+                if (from == name_of(at[r]) && page[r] == from)
+                    puts |= 1U << r;
+        }
+        expect(static_cast<int>(messages), 15 & ~(1 << rank), "those who sent");
+        expect(static_cast<int>(puts), 15 & ~(1 << rank), "those who put");
+        channel.sleep_until(channel.now_ps() + kApartPs);
+        leave(channel, node, context);
+    });
+}
+
 // Puts and gets of several packets, at places that are cut into packets in different ways; two at a
 // time, one each way, too. Rank 0 asks, or both do. Each prints when it was notified.
 int remote_long()
@@ -767,6 +821,36 @@ int in_vain()
     });
 }
 
+// What the fast model refuses while a program runs; the RTL has it.
+int lacking(const std::string &part)
+{
+    return in_processes(1, [&part](unsigned) {
+        Channel channel(0);
+        sim_channel *raw = channel.get();
+        channel.open(0, 1);
+        const uint64_t line[8] = {velo_header_pack(0, 0, 8, 0, 0)};
+        auto store = [&](uint64_t address, unsigned unit) {
+            return sim_store(
+                raw, 0,
+                velo_window_pack(static_cast<uint32_t>(address), 1, static_cast<uint8_t>(unit)),
+                line, 1);
+        };
+        if (part == "congestion")
+            sim_register_write(raw, 0, 0x1B8, 0);
+        else if (part == "barrier")
+            sim_register_write(raw, 0, 0x8600000, 0);
+        else if (part == "multicast")
+            channel.send(0, 1, VELO_GROUP_NODE_MIN, 1, 2, 0);
+        else if (part == "custom")
+            store(0, VELO_UNIT_CUSTOM);
+        else if (part == "split")
+            store(velo_address_pack(0, 1, 1, 1), VELO_UNIT_VELO);
+        else
+            fail("no part " + part);
+        channel.sleep_until(channel.now_ps() + 1000000);
+    });
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -809,6 +893,8 @@ int main(int argc, char **argv)
         result = fences();
     else if (which == "remote")
         result = remote();
+    else if (which == "many_nodes")
+        result = many_nodes(number(2, 300));
     else if (which == "remote_long")
         result = remote_long();
     else if (which == "remote_many")
@@ -821,6 +907,8 @@ int main(int argc, char **argv)
         result = remote_death();
     else if (which == "forever")
         result = forever();
+    else if (which == "lacking" && argc > 2)
+        result = lacking(argv[2]);
     else if (which == "in_vain")
         result = in_vain();
     else

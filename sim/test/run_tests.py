@@ -555,6 +555,27 @@ def test_what_cannot_be_is_refused(runner: Runner) -> None:
         assert done.returncode == 1 and why in done.stderr, done.stderr
 
 
+def test_memory_that_runs_out_is_an_error(runner: Runner) -> None:
+    """On a file system that is too small for the nodes, and on one that contexts fill."""
+    # In a name space of its own.
+    space = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    for size, status, why in (
+        ("300k", 1, "0 MiB are free"),
+        ("4m", 124, "has no room for 256 KiB more, which a context of node 1 needs"),
+    ):
+        mount = f'mount -t tmpfs -o size={size} none /mnt && exec "$@"'
+        options = ["--area", "/mnt/area", "--model", "fast"]
+        command = runner.command(options, [runner.clients, "calls"])
+        done = subprocess.run(
+            [*space, "sh", "-c", mount, "sh", *command],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == status and why in done.stderr, (done.returncode, done.stderr)
+
+
 def both_models(runner: Runner, options: list[str], *case: str) -> tuple[Any, Any]:
     """The figures of the RTL and of the fast model."""
     _, rtl = runner.run(options, *case)
@@ -657,9 +678,10 @@ def test_the_fast_model_repeats_itself(runner: Runner) -> None:
     assert len(hashes) == 1, hashes
 
 
-# A part of the fast model's table that no option and no client's case asks for has no test here:
-# groups, congestion management and the custom unit.
 def test_the_fast_model_refuses_what_it_lacks(runner: Runner) -> None:
+    """Each part that the table calls refused, with the sentence that the table has."""
+    sentences = set(re.findall(r"“(.*)”", models_table(runner)))
+    said_so: set[str] = set()
     recording = str(runner.folder / "run.rec")
     for options, why in (
         (["--width", "64"], "data paths of 64 and 128 bits"),
@@ -672,20 +694,54 @@ def test_the_fast_model_refuses_what_it_lacks(runner: Runner) -> None:
     ):
         command = runner.command([*options, "--model", "fast"], ["true"])
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = f"does not have this: {why}"
-        assert done.returncode == 1 and said in done.stderr, (options, done.stderr)
-        assert "use --model rtl" in done.stderr and not Path(recording).exists()
+        said = {one for one in sentences if one in done.stderr}
+        assert done.returncode == 1 and len(said) == 1, (options, done.stderr)
+        assert f"does not have this: {why}" in said.copy().pop() and not Path(recording).exists()
+        said_so |= said
+    for part, why in (
+        ("split", "lines that a host splits"),
+        ("multicast", "multicast and barriers"),
+        ("barrier", "multicast and barriers"),
+        ("congestion", "congestion management"),
+        ("custom", "the custom unit"),
+    ):
+        text, _ = runner.run(["--model", "fast"], "lacking", part, status=124)
+        said = {one for one in sentences if one in text}
+        assert len(said) == 1 and f"does not have this: {why}" in said.copy().pop(), text
+        said_so |= said
+    assert said_so == sentences, sentences - said_so
     text, _ = runner.run(["--model", "fast"], "calls", status=124)
     assert "does not have the register at 0x" in text, text
 
 
+def test_the_fast_model_has_more_nodes_than_256(runner: Runner) -> None:
+    """Names have 16 bits: 300 nodes leave seven of them to the context."""
+    options = ["--model", "fast", "--topology-file", str(runner.topology("ring", "300"))]
+    hashes = {runner.run(options, "many_nodes", "300")[1]["hash"] for _ in range(2)}
+    assert len(hashes) == 1, hashes
+
+
 def test_the_documentation_says_what_the_fast_model_lacks(runner: Runner) -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "simulator.md"
-    table = subprocess.run(
-        [runner.velo_sim, "--models"], capture_output=True, text=True, check=True
-    ).stdout
+    table = models_table(runner)
     assert table.count("\n") > 3
     assert f"\n\n{table}\n" in page.read_text(encoding="utf-8"), f"{page} lacks:\n{table}"
+
+
+def test_the_documentation_says_why_a_run_may_not_repeat_itself(runner: Runner) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "simulator.md"
+    table = printed(runner, "--causes")
+    assert table.count("\n") > 3
+    assert f"\n\n{table}\n" in page.read_text(encoding="utf-8"), f"{page} lacks:\n{table}"
+
+
+def models_table(runner: Runner) -> str:
+    return printed(runner, "--models")
+
+
+def printed(runner: Runner, option: str) -> str:
+    command = [runner.velo_sim, option]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_simulators_share_no_processor_while_there_are_others(runner: Runner) -> None:

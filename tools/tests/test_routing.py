@@ -217,9 +217,9 @@ def test_both_directions_of_an_even_ring_carry_the_same() -> None:
     [
         ("torus", "2x2x2x2", "need 8 links"),
         ("torus", "1x4", "at least 2 nodes"),
-        ("mesh", "17x16", "node ids end at 255"),
-        ("torus", "99x99x99", "970299 nodes, node ids end at 255"),
-        ("ring", "999999999", "node ids end at 255"),
+        ("mesh", "65x64", "node ids end at 4095"),
+        ("torus", "99x99x99", "970299 nodes, node ids end at 4095"),
+        ("ring", "999999999", "node ids end at 4095"),
         ("hypercube", "7", "1 to 6"),
         ("full", "8", "2 to 7"),
         ("star", "4", "unknown topology 'star'"),

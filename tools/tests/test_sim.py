@@ -248,7 +248,8 @@ def test_boards_that_make_no_sense_are_refused() -> None:
 
 def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
     assert "9 ranks do not fit on 2 nodes" in str(refused("-n", "9", "--", "true"))
-    assert "a node has 256 contexts" in str(refused("--ranks-a-node", "257", "--", "true"))
+    many = str(refused("--ranks-a-node", "257", "--", "true"))
+    assert "a node of a cluster of 2 has 256 contexts" in many
     assert "which program?" in str(refused("--topology", "pair"))
     assert "one program" in str(refused("--topology", "pair", "--", "true", ":", "-n", "1", "true"))
     assert "topology 'cube:3'" in str(refused("--topology", "cube:3", "--", "true"))

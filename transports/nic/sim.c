@@ -9,16 +9,53 @@
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
+/* A cluster of more than 256 nodes has fewer contexts a node: a name of 16 bits is parted elsewhere
+ * (sim/names.h). Ids and contexts here are such names; the simulator is told node and context. */
+
+static uint32_t context_bits(void)
+{
+    const struct sim_area *area = sim_channel_area();
+    return area ? area->context_bits : SIM_CONTEXTS_LOG2;
+}
+
+static uint32_t name_node(uint32_t name) { return name >> context_bits(); }
+static uint32_t name_context(uint32_t name) { return name & ((1u << context_bits()) - 1); }
+
+static uint32_t name_of(const struct host_context *context)
+{
+    return context->node << SIM_CONTEXTS_LOG2 | context->number;
+}
+
+static uint32_t node_of(const struct host_context *context) { return name_node(name_of(context)); }
+
+static uint32_t number_of(const struct host_context *context)
+{
+    return name_context(name_of(context));
+}
+
+static uint32_t ranks_a_node(void)
+{
+    uint64_t ranks = sim_environment_number("VELO_SIM_RANKS_A_NODE", 1);
+    return ranks < 1 || ranks > SIM_CONTEXTS ? 1 : (uint32_t)ranks;
+}
+
 /* Ranks that share a node take turns with its contexts, so that it does not matter which of them
  * comes first. */
 static void place(int *node, uint32_t *first, uint32_t *step)
 {
     uint64_t rank = sim_environment_number("VELO_SIM_RANK", 0);
-    uint64_t ranks_a_node = sim_environment_number("VELO_SIM_RANKS_A_NODE", 1);
-    *step = ranks_a_node < 1 || ranks_a_node > SIM_CONTEXTS ? 1 : (uint32_t)ranks_a_node;
-    *first = (uint32_t)(rank % *step);
+    *step = ranks_a_node();
+    uint64_t name = (rank / *step << context_bits() | rank % *step) % SIM_RANKS_MAX;
+    *first = (uint32_t)(*node == 0 ? name % SIM_CONTEXTS : rank % *step);
     if (*node == 0)
-        *node = (int)(rank / *step % VELO_NODES);
+        *node = (int)(name / SIM_CONTEXTS);
+}
+
+/* Contexts with names in a row may be of the next node, too. */
+static bool is_elsewhere(uint32_t node)
+{
+    uint64_t rank = sim_environment_number("VELO_SIM_RANK", SIM_NEVER);
+    return context_bits() < SIM_CONTEXTS_LOG2 && rank != SIM_NEVER && rank / ranks_a_node() != node;
 }
 
 /* Ports may be on more nodes than there are: they share them then. A port that has another port's
@@ -29,19 +66,25 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     struct sim_channel *channel = sim_channel_self();
     if (!channel)
         return host_fail(VELO_ERR_STATE, "%s", sim_channel_why_none());
-    node %= sim_channel_area()->nodes;
-    uint64_t number = (VELO_ID_VPID(id) + (is_unit ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
+    uint32_t name = node << SIM_CONTEXTS_LOG2 | VELO_ID_VPID(id);
+    uint32_t contexts = 1u << context_bits();
+    node = name_node(name) % sim_channel_area()->nodes;
+    uint64_t number = (name_context(name) + (is_unit ? contexts / 2 : 0)) % contexts;
     uint64_t opened;
-    int status = sim_port_open(channel, node, &number, &opened);
+    int status = is_elsewhere(node) ? SIM_ERR_FULL : sim_port_open(channel, node, &number, &opened);
     if (status == SIM_ERR_NODE) /* There are no others: the number is below that of the nodes. */
         return host_fail(VELO_ERR_STATE, "node %u of the simulated cluster is a guest's card",
                          node);
     if (status != SIM_OK)
-        return host_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
-                         SIM_CONTEXTS, node);
+        return host_fail(VELO_ERR_FULL,
+                         "all %u contexts of the simulated node %u are in use; each port has one, "
+                         "and each that uses remote memory a second one: give it fewer ranks "
+                         "(--ranks-a-node), or the cluster fewer nodes, at least %u",
+                         contexts, node, SIM_RANKS_MAX / SIM_CONTEXTS);
+    name = node << context_bits() | (uint32_t)number;
     *context = (struct host_context){
-        .node = node,
-        .number = (uint32_t)number,
+        .node = name / SIM_CONTEXTS,
+        .number = name % SIM_CONTEXTS,
         .opened = (uint32_t)opened,
         .ring_slots = SIM_RING_SLOTS,
         .ring = (const uint64_t *)(const void *)(sim_channel_memory(node) +
@@ -53,19 +96,20 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
 
 static void context_close(struct host_context *context)
 {
-    sim_channel_expect_done(sim_port_close(sim_channel_self(), context->node, context->number),
-                            "the end of a context");
+    sim_channel_expect_done(
+        sim_port_close(sim_channel_self(), node_of(context), number_of(context)),
+        "the end of a context");
 }
 
 static int queue_open(struct host_context *context)
 {
     if (context->queue)
         return VELO_OK;
-    if (sim_queue_open(sim_channel_self(), context->node, context->number) != SIM_OK)
+    if (sim_queue_open(sim_channel_self(), node_of(context), number_of(context)) != SIM_OK)
         return host_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
-    char *memory = (char *)sim_channel_memory(context->node);
+    char *memory = (char *)sim_channel_memory(node_of(context));
     context->queue =
-        (uint64_t *)(void *)(memory + SIM_QUEUES_AT + (size_t)context->number * SIM_QUEUE_BYTES);
+        (uint64_t *)(void *)(memory + SIM_QUEUES_AT + (size_t)number_of(context) * SIM_QUEUE_BYTES);
     return VELO_OK;
 }
 
@@ -83,9 +127,9 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
                   const uint64_t *line, uint32_t len_words)
 {
     struct sim_channel *channel = sim_channel_self();
-    uint64_t window = velo_window_pack((uint32_t)address, (uint8_t)context->number, (uint8_t)unit);
-    sim_channel_expect_done(sim_poll_store((uint32_t)context->node, window, line, len_words),
-                            "a store");
+    uint64_t window =
+        velo_window_pack((uint32_t)address, (uint8_t)number_of(context), (uint8_t)unit);
+    sim_channel_expect_done(sim_poll_store(node_of(context), window, line, len_words), "a store");
     sim_channel_charge(channel, sim_channel_area()->gap_ps);
     return true;
 }
@@ -95,8 +139,8 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
 
 static void register_write(const struct host_context *context, uint64_t offset, uint64_t value)
 {
-    sim_channel_expect_done(sim_register_write(sim_channel_self(), context->node,
-                                               offset + context->number * REG_CONTEXT_STRIDE,
+    sim_channel_expect_done(sim_register_write(sim_channel_self(), node_of(context),
+                                               offset + number_of(context) * REG_CONTEXT_STRIDE,
                                                value),
                             "a write to a register");
 }
@@ -105,8 +149,8 @@ static bool memory_enter(const struct host_context *context, uint64_t address, u
                          uint64_t rights, uint32_t *first_page)
 {
     uint64_t page;
-    if (sim_memory_enter(sim_channel_self(), context->node, context->number, address, len_bytes,
-                         rights, &page) != SIM_OK)
+    if (sim_memory_enter(sim_channel_self(), node_of(context), number_of(context), address,
+                         len_bytes, rights, &page) != SIM_OK)
         return false;
     *first_page = (uint32_t)page;
     return true;
@@ -114,7 +158,7 @@ static bool memory_enter(const struct host_context *context, uint64_t address, u
 
 static void memory_withdraw(const struct host_context *context, uint32_t first_page)
 {
-    sim_channel_expect_done(sim_memory_withdraw(sim_channel_self(), context->node, first_page),
+    sim_channel_expect_done(sim_memory_withdraw(sim_channel_self(), node_of(context), first_page),
                             "to take memory from its node");
 }
 

@@ -2,19 +2,26 @@
 """A job on the simulated cluster, and the options that describe it."""
 
 import argparse
+import resource
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo.cluster import description
+from velo.cluster import description, routing
 from velo.errors import UsageError, VeloError
 from velo.runtime import openmpi, which_mpi
 from velo.runtime.run import mpi_root, only_for_ompi4
 
 ELF = b"\x7fELF"
-# Of a node; each rank has at least one. spec/sim_channel.h.
+# Of a node; each rank has at least one. Of a large cluster a node has fewer: names have 16 bits.
+# spec/sim_channel.h, sim/names.h.
 CONTEXTS = 256
+NAMES = 1 << 16
+# Of all ranks together, unless --threads-max says otherwise. spec/sim_channel.h.
+THREADS_MAX = 16384
+# Of Open MPI 4.1's mpirun, measured with 64 and 128 ranks: some five a rank.
+DESCRIPTORS, DESCRIPTORS_A_RANK = 64, 5
 # Of DIMMnet-2: as many as a board knows peers. sim/options.cc.
 BOARDS = 16
 BOARD_CLOCK_MHZ = 100
@@ -62,13 +69,25 @@ def plan(args: argparse.Namespace) -> Job:
     once = args.plain or args.dimmnet
     ranks = 0 if once else args.ranks or nodes * args.ranks_a_node
     most = nodes * args.ranks_a_node
-    if args.ranks_a_node > CONTEXTS:
-        raise UsageError(f"--ranks-a-node {args.ranks_a_node}: a node has {CONTEXTS} contexts")
+    contexts = contexts_a_node(nodes)
+    if args.ranks_a_node > contexts:
+        raise UsageError(
+            f"--ranks-a-node {args.ranks_a_node}: a node of a cluster of {nodes} has {contexts} "
+            "contexts, and each rank needs one; give more nodes, or fewer if they are more than "
+            f"{NAMES // CONTEXTS}"
+        )
+    if getattr(args, "model", "rtl") == "rtl" and nodes > routing.RTL_NODES:
+        raise UsageError(
+            f"{nodes} nodes: the RTL has ids for {routing.RTL_NODES}; use --model fast, which has "
+            f"them for {routing.MAX_NODES}"
+        )
     if ranks > most:
         raise UsageError(
             f"{ranks} ranks do not fit on {nodes} nodes of {args.ranks_a_node}; give "
             "--ranks-a-node or a larger --topology"
         )
+    check_threads(ranks, getattr(args, "threads_max", None) or THREADS_MAX)
+    check_descriptors(ranks)
     check_dynamic(openmpi.find_program(words[0]))
     check_mpi(args)
     mpi = args.mpi or "ompi4"
@@ -87,6 +106,34 @@ def plan(args: argparse.Namespace) -> Job:
         mpi,
         mpi_root(args),
     )
+
+
+def check_threads(ranks: int, most: int) -> None:
+    """Each rank is a thread of the cluster at least."""
+    if ranks > most:
+        raise UsageError(
+            f"{ranks} ranks: the cluster has room for {most} threads and processes of all ranks "
+            "together; give --threads-max a larger number"
+        )
+
+
+def check_descriptors(ranks: int) -> None:
+    """mpirun has pipes and a socket for each rank: without room for them it hangs."""
+    needed = DESCRIPTORS + DESCRIPTORS_A_RANK * ranks
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = needed if hard == resource.RLIM_INFINITY else hard
+    if needed > most:
+        raise VeloError(
+            f"{ranks} ranks need some {needed} open files in mpirun, and a process may have "
+            f"{most}; raise that (ulimit -Hn), or start fewer ranks"
+        )
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def contexts_a_node(nodes: int) -> int:
+    """How many contexts a node has in a cluster of so many."""
+    return min(CONTEXTS, NAMES >> (nodes - 1).bit_length())
 
 
 def check_mpi(args: argparse.Namespace) -> None:

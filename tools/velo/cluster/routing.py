@@ -37,7 +37,9 @@ from itertools import pairwise
 from math import prod
 
 MAX_LINKS = 6
-MAX_NODES = 256
+# Of the fast model; the hardware itself has ids for RTL_NODES. sim/names.h.
+MAX_NODES = 4096
+RTL_NODES = 256
 KINDS = ("ring", "torus", "mesh", "hypercube", "full")
 HOP_LOCAL = 15
 HOP_DATELINE = 8
@@ -46,7 +48,7 @@ HOP_DATELINE = 8
 BARRIER_ENABLED, BARRIER_ROOT = 1, 2
 
 FIRST_GROUP = 224  # node numbers from here on name groups, where multicast is in
-MAX_GROUPS = MAX_NODES - FIRST_GROUP
+MAX_GROUPS = RTL_NODES - FIRST_GROUP
 
 # A virtual channel of a cable: the sending node, its link, and the dateline bit.
 Channel = tuple[int, int, int]
@@ -117,9 +119,9 @@ class Group:
 def multicast(network: Network, number: int, source: int, members: Iterable[int]) -> Group:
     """The group with the tree of the routes from its source to its members."""
     members = frozenset(members)
-    if not FIRST_GROUP <= number < MAX_NODES or network.nodes > FIRST_GROUP:
+    if not FIRST_GROUP <= number < RTL_NODES or network.nodes > FIRST_GROUP:
         raise TopologyError(
-            f"group {number}: groups have the numbers {FIRST_GROUP} to {MAX_NODES - 1}, "
+            f"group {number}: groups have the numbers {FIRST_GROUP} to {RTL_NODES - 1}, "
             "which no node may have"
         )
     if not members or not {source, *members} <= set(range(network.nodes)):

@@ -49,6 +49,12 @@ def register(commands: Any) -> None:
         "(see docs/reference/simulator.md; default: rtl)",
     )
     parser.add_argument(
+        "--threads-max",
+        metavar="N",
+        type=checked(units.parse_count),
+        help="threads and processes of all ranks together, at most (default: 16384)",
+    )
+    parser.add_argument(
         "--progress",
         action="store_true",
         help="show virtual time, messages, speed and how much is skipped: every second on a "

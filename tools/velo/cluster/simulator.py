@@ -86,6 +86,7 @@ def options(args: argparse.Namespace) -> list[str]:
     """The options that are passed on to the simulator as they are."""
     words = ["--seed", str(args.seed)]
     words += ["--model", args.model] if args.model != "rtl" else []
+    words += ["--threads-max", str(args.threads_max)] if args.threads_max else []
     words += ["--progress"] if args.progress else []
     words += ["--result", args.json] if args.json else []
     return words
