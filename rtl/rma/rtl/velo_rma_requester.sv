@@ -147,7 +147,8 @@ module velo_rma_requester
     endcase
   end
 
-  logic known, wrong_notify;
+  logic known, wrong_notify, asks;
+  assign asks  = desc.op == RmaOpGet || desc.op == RmaOpFetchCompareAdd;
   assign known = allowed != '0;
   // A notification put is nothing without its notification.
   assign wrong_notify = (desc.notify & ~allowed) != '0 ||
@@ -168,13 +169,12 @@ module velo_rma_requester
   // ----- packets --------------------------------------------------------------------------------
 
   // All but puts are one packet, but for an immediate one across two pages.
-  logic is_put, is_immediate, asks, whole_q, cut_valid, cut_last, last;
+  logic is_put, is_immediate, whole_q, cut_valid, cut_last, last;
   logic [9:0] cut_bytes, piece_bytes;
   logic [12:0] immediate_end;
   logic [63:0] cut_address;
   assign is_put        = desc.op == RmaOpPut;
   assign is_immediate  = desc.op == RmaOpPutImmediate;
-  assign asks          = desc.op == RmaOpGet || desc.op == RmaOpFetchCompareAdd;
   assign immediate_end = {1'b0, desc.remote_address[11:0]} + {9'b0, desc.len[3:0]};
   assign last          = whole_q || cut_last;
   assign piece_bytes   = whole_q ? desc.len[9:0] : cut_bytes;
