@@ -2,6 +2,7 @@
 """Nothing is written into the root of a clone: not by default, and not by the commands we show."""
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,16 +37,18 @@ def test_paper_leaves_the_root_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def one_run(
-        results: experiments.Results, experiment: experiments.Experiment, point: experiments.Point,
-        ranks: int, quick: bool,
-    ) -> str:  # fmt: skip
-        series = experiments.Series(experiment.name, point, [(8.0, 600.0)], ["a"], ["velo sim"])
+        results: experiments.Results, calls: Sequence[experiments.Call], at_once: int
+    ) -> Iterator[tuple[str, str]]:
+        del at_once
+        (call,) = calls
+        point = experiments.VELO_POINTS[0]
+        series = experiments.Series("api latency", point, [(8.0, 600.0)], ["a"], ["velo sim"])
         results.series.append(series)
-        return ""
+        yield call.title, ""
 
     (tmp_path / "build").mkdir()
     monkeypatch.setattr(tree, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(experiments, "run", one_run)
+    monkeypatch.setattr(experiments, "measure", one_run)
     monkeypatch.chdir(tmp_path)
     assert main(["paper", "--quick", "--only", "api latency"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["build"]
