@@ -147,13 +147,28 @@ def test_programs_side_by_side_are_told_apart() -> None:
     assert isinstance(found[2], VeloError) and "failed with exit code 1:\nno" in str(found[2])
 
 
+# Counts those that have begun and not ended. The first two wait for each other, so that no program
+# ends before both have counted.
+COUNTING = """
+import os, pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+def mark(what):
+    (folder / f"{what}-{os.getpid()}").touch()
+def marks(what):
+    return len(list(folder.glob(f"{what}-*")))
+mark("begun")
+while marks("begun") < 2: time.sleep(0.01)
+print(marks("begun") - marks("ended"))
+mark("counted")
+while marks("counted") < 2: time.sleep(0.01)
+time.sleep(0.2)  # A program too many would be counted meanwhile.
+mark("ended")
+"""
+
+
 def test_only_so_many_programs_run_at_a_time(tmp_path: Path) -> None:
-    program = (
-        f"import os, time; open({str(tmp_path)!r} + '/' + str(os.getpid()), 'w').close(); "
-        f"n = len(os.listdir({str(tmp_path)!r})); time.sleep(.2); print(n); "
-        f"os.remove({str(tmp_path)!r} + '/' + str(os.getpid()))"
-    )
-    counts = [int(str(said)) for _, said in side_by_side(*[program] * 5, at_once=2)]
+    argvs = [[sys.executable, "-c", COUNTING, str(tmp_path)]] * 5
+    counts = [int(str(said)) for _, said in helpers.outputs(argvs, 2, 60)]
     assert len(counts) == 5 and max(counts) == 2
 
 
