@@ -27,9 +27,9 @@
  * How long one process may stop others: 100 ms at 100 MHz, in cycles. The times below are such that
  * each of these stops ends by then. (They are computed: no card of that clock has been measured.)
  *
- * What is for a full ring or queue is dropped after the ring's patience. In front of a descriptor of
- * another context there may be those in the RMA unit, the stores in the function, and some packets
- * in the node, and each may have notifications for three full queues.
+ * The node drops what is for a full ring or queue after the ring's patience. In front of a
+ * descriptor of another context there may be those in the RMA unit, the stores in the function, and
+ * some packets in the node, and each may have notifications for three full queues.
  */
 #define VELO_STOP_CYCLES_MAX 10000000u
 #define VELO_DESCRIPTORS_QUEUED 72
@@ -38,8 +38,8 @@
 /*
  * A link that is down is dead after the access patience, at most twice as long. Until then packets
  * for it stand in the way of others. It is also how long a store waits to leave: longer than behind
- * full rings, with 16 stores and 8 packets in front of it, each for 2^15 cycles. A simulated node
- * cannot rest meanwhile, so with 2^22 guests were four times as slow for their first minutes.
+ * full rings, with 16 stores and 8 packets in front of it, each for 2^15 cycles. A node counts all
+ * that time, so the simulator has to evaluate each cycle of it, and guests are slow until then.
  */
 #define VELO_ACCESS_PATIENCE (1u << 20)
 /*

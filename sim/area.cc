@@ -222,7 +222,7 @@ std::vector<std::string> Area::causes() const
         uint32_t is_seen = std::atomic_ref(seen.is_seen).load(std::memory_order_acquire);
         if (is_seen == 0)
             continue;
-        // Who died while it wrote its report has reported it all the same.
+        // A process that died while it wrote its report counts, without its words.
         std::string what(seen.what, is_seen == 2 ? strnlen(seen.what, sizeof seen.what) : 0);
         sentences.push_back(
             cause_sentence(static_cast<sim_cause>(c), is_seen == 2 ? seen.rank : UINT32_MAX, what));

@@ -52,7 +52,8 @@ class Area
     bool all_begun() const;
     // Something makes the run depend on real time, see enum sim_cause. `rank`: SIM_NEVER: of none.
     void report(sim_cause cause, uint64_t rank, const std::string &what);
-    // What was reported, by anybody, as sentences; none: the run repeats itself.
+    // The causes that simulator and ranks have reported, as sentences; without any the run
+    // repeats itself.
     std::vector<std::string> causes() const;
     // The simulator will not answer any more: wake all threads that wait. The file has no name from
     // now on.

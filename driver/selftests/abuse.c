@@ -754,7 +754,7 @@ static void close_one(unsigned int f)
 	if (below(4)) {
 		port_close(&ports[f]);
 	} else {
-		/* What is mapped stays, and so the context. */
+		/* The mappings stay, so the driver keeps the context. */
 		close(ports[f].file);
 	}
 	is_open[f] = false;

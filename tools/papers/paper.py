@@ -22,7 +22,7 @@ def register(commands: Any) -> None:
         help="reproduce the papers' figures on the simulated hardware",
         description="Run the experiments of the VELO and EXTOLL papers on simulated nodes of the "
         "hardware, at the papers' clock and at newer ones, and make a page with every figure, ours "
-        "beside theirs. Some ten minutes; the same results, to the message, every time. The page "
+        "beside theirs. Takes minutes; the same results, to the message, every time. The page "
         "also has what other commands measured, if they did: figure 5 of the DIMMnet-2 paper (make "
         "rtl-bench) and table 1 of the VELO paper (make rtl-synth).",
         allow_abbrev=False,

@@ -235,7 +235,7 @@ async def a_user_goes_on_while_another_floods_a_link_that_is_down(dut: Any) -> N
     assert status & 3 == 2, "down, and dead"
     assert status >> 56, "packets were swallowed"
     await flood.stop()
-    # Who flooded was told: of gets before that nobody answered them, then that no way leads there.
+    # The flooding user was told: first that nobody answers its gets, then that no way leads there.
     errors = {error for _, error in flood.told}
     assert errors <= {0, LOST, NETWORK} and NETWORK in errors and LOST in errors
     assert await low.get(RMA_REQUESTER_ERROR) == NETWORK | CTX << 8
