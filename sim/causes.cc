@@ -51,16 +51,12 @@ constexpr Cause kCauses[] = {
     {SIM_CAUSE_CUT, "the run was ended by #", "let it end by itself"},
 };
 
-} // namespace
-
-std::string cause_sentence(sim_cause cause, uint32_t rank, const std::string &what)
+std::string filled(const char *sentence, const std::string &who, const std::string &what)
 {
-    const Cause &found = *std::find_if(std::begin(kCauses), std::end(kCauses),
-                                       [&](const Cause &one) { return one.cause == cause; });
     std::string text;
-    for (const char *c = found.sentence; *c; c++)
+    for (const char *c = sentence; *c; c++)
         if (*c == '@')
-            text += rank == UINT32_MAX ? "the program" : "rank " + std::to_string(rank);
+            text += who;
         else if (*c == '#')
             text += what;
         else
@@ -68,20 +64,21 @@ std::string cause_sentence(sim_cause cause, uint32_t rank, const std::string &wh
     return text;
 }
 
+} // namespace
+
+std::string cause_sentence(sim_cause cause, uint32_t rank, const std::string &what)
+{
+    const Cause &found = *std::find_if(std::begin(kCauses), std::end(kCauses),
+                                       [&](const Cause &one) { return one.cause == cause; });
+    return filled(found.sentence,
+                  rank == UINT32_MAX ? "the program" : "rank " + std::to_string(rank), what);
+}
+
 std::string cause_table()
 {
     std::string table = "| a run need not repeat itself if | what to do |\n| --- | --- |\n";
-    for (const Cause &one : kCauses) {
-        table += "| ";
-        for (const char *c = one.sentence; *c; c++)
-            if (*c == '@')
-                table += "a rank";
-            else if (*c == '#')
-                table += "…";
-            else
-                table += *c;
-        table += std::string(" | ") + one.remedy + " |\n";
-    }
+    for (const Cause &one : kCauses)
+        table += "| " + filled(one.sentence, "a rank", "…") + " | " + one.remedy + " |\n";
     return table;
 }
 
