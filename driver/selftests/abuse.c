@@ -92,20 +92,6 @@ static struct {
 static uint32_t divisor = 64;
 static bool with_resets, with_overruns;
 static uint32_t node, first_of_ours;
-static uint64_t random_state;
-
-static uint64_t random_number(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dull >> 8;
-}
-
-static uint64_t below(uint64_t limit)
-{
-	return random_number() % limit;
-}
 
 static void count(uint64_t *counter)
 {

@@ -20,7 +20,6 @@
 #define PROCESSES 3
 #define CALLS_A_LIFE 2000
 
-static __thread uint64_t random_state;
 static volatile uint64_t *calls;
 
 /* Of a process, whose threads share them. */
@@ -32,19 +31,6 @@ static volatile uint32_t newest_page;
 /* Of a thread, which faults when another one unmaps what it stores to. */
 static __thread void *maps[MAPS];
 static __thread size_t map_bytes[MAPS];
-
-static uint64_t random_number(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dull >> 8;
-}
-
-static uint64_t below(uint64_t limit)
-{
-	return random_number() % limit;
-}
 
 /* A number that the driver may take for a good one, or is near the end of something. */
 static uint64_t any_number(void)

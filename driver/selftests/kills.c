@@ -26,15 +26,6 @@ static void step(void)
 	sched_yield();
 }
 
-static uint64_t random_state;
-
-static uint64_t random_number(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 /* What a process does, in a loop until it is killed. */
 static void work(void)

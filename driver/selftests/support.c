@@ -501,3 +501,18 @@ int tests_run(const struct test *tests, unsigned int count, const char *only)
 	printf("# %u checks, %u failed\n", checks, failures);
 	return failures || !is_there;
 }
+
+__thread uint64_t random_state;
+
+uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1dull >> 8;
+}
+
+uint64_t below(uint64_t limit)
+{
+	return random_number() % limit;
+}

@@ -110,6 +110,12 @@ int put_to(struct port *port, uint32_t context, uint32_t from_page, uint32_t to_
 /* Notifies another context of the card. */
 int notify(struct port *port, uint32_t context);
 
+/* Random numbers, of each thread its own. The thread sets its seed first, which is not 0. */
+extern __thread uint64_t random_state;
+uint64_t random_number(void);
+/* From 0 on, below the limit. */
+uint64_t below(uint64_t limit);
+
 /* What a program tests, told as TAP. Each test leaves neither a context nor a page. */
 struct test {
 	const char *name;
