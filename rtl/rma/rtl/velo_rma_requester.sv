@@ -148,7 +148,7 @@ module velo_rma_requester
   end
 
   logic known, wrong_notify, asks;
-  assign asks  = desc.op == RmaOpGet || desc.op == RmaOpFetchCompareAdd;
+  assign asks = desc.op == RmaOpGet || desc.op == RmaOpFetchCompareAdd;
   assign known = allowed != '0;
   // A notification put is nothing without its notification.
   assign wrong_notify = (desc.notify & ~allowed) != '0 ||
