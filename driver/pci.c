@@ -36,18 +36,20 @@
 #define VELO_PACKETS_QUEUED 8
 #define VELO_NOTIFICATIONS_MAX 3
 /*
- * A link that is down is dead after the access patience, at most twice as long. Until then packets
- * for it stand in the way of others. It is also how long a store waits to leave: longer than behind
- * full rings, with 16 stores and 8 packets in front of it, each for 2^15 cycles. A node counts all
- * that time, so the simulator has to evaluate each cycle of it, and guests are slow until then.
+ * How long a store waits to leave, in times that all stores which the function holds wait for full
+ * rings. A link that is down is dead when packets have waited for it for a quarter to half of that:
+ * until then they stand in the way of other stores, which must not be given up.
  */
-#define VELO_ACCESS_PATIENCE (1u << 20)
+#define VELO_ACCESS_RINGS 4
 /*
  * A node that owes as many answers as it may for half of the answer patience gets no more requests;
  * until then descriptors behind the next one wait.
  */
 #define VELO_ANSWER_PATIENCE (1u << 24)
-static_assert(2 * VELO_ACCESS_PATIENCE < VELO_STOP_CYCLES_MAX);
+/* Half of the access patience, for any number of lines: velo_ring_patience() is below its quotient. */
+static_assert(VELO_ACCESS_RINGS / 2 <= VELO_NOTIFICATIONS_MAX);
+static_assert(VELO_ACCESS_RINGS * VELO_STOP_CYCLES_MAX / VELO_NOTIFICATIONS_MAX <
+	      VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK);
 static_assert(VELO_ANSWER_PATIENCE / 2 < VELO_STOP_CYCLES_MAX);
 /*
  * Cycles between two interrupts of a vector: 20 us at 100 MHz. Contexts share a vector, so while
@@ -344,7 +346,7 @@ static int velo_card_set_up(struct velo_card *card)
 		card->setup.routes[i] = VELO_ROUTE_NONE;
 	card->setup.routes[0] = VELO_ROUTE_LOCAL;
 	card->setup.ring_patience = velo_ring_patience(card->lines);
-	card->setup.access_patience = VELO_ACCESS_PATIENCE;
+	card->setup.access_patience = VELO_ACCESS_RINGS * card->lines * card->setup.ring_patience;
 	card->setup.answer_patience = VELO_ANSWER_PATIENCE;
 	card->setup.moderation = VELO_MODERATION;
 	velo_card_permit_bad_stores(pdev);

@@ -5,13 +5,14 @@
 // is neither stopped nor busy, by credits of one or two cycles before, and its first word comes two cycles later; then words
 // with any gaps. Behind it, a receiver that gives credits back when it likes, and none while the link was never up.
 //
-//   * A link is dead only after it was down for `cycles`, and then at most for twice as many and two.
+//   * A link is dead only after it was down, and packets waited for it, for `cycles`, and then at most for twice as many
+//     and two.
 //   * A packet is swallowed only if the link was dead when it was granted or since.
 //   * Packets in = out + swallowed; each is whole, in order, and either way to its end.
 //   * What leaves had credits: the receiver is never overrun, and the output's count of credits is right.
 //   * Who waits for a link that is down is served in time, with or without credits; and so is, once the link is up and has
 //     credits, who waits for one that was dead.
-//   * While all links are up nothing changes here.
+//   * While nothing waits for a link that is down nothing changes here.
 // The proof assumes: a packet has at most three words; a link that was never up stops packets (velo_link: `settled`).
 
 `define VELO_ASSUME_HERE
@@ -29,6 +30,7 @@ module velo_router_sink_props
     input logic [1:0] up_i,
     input logic       stop_i,
     input logic       want_i,  // a packet is there
+    input logic       other_i, // and one for the other link
     input logic       older_i, // credits of two cycles before, rather than of one
     input logic       word_i,  // the next word of the packet that is leaving is there
     input logic       end_i,   // it is the last
@@ -47,7 +49,8 @@ module velo_router_sink_props
   always_ff @(posedge clk_i) cycles_q <= cycles_q;
   always_comb assume (cycles_q != '0);
 
-  logic [1:0] stop, sink, dead;
+  logic [1:0] wanted, stop, sink, dead;
+  assign wanted = {other_i, want_i};
   velo_router_sink #(
       .NumLinks    (2),
       .CycleBits   (2),
@@ -58,6 +61,7 @@ module velo_router_sink_props
       .enable_i,
       .cycles_i(cycles_q),
       .up_i,
+      .wanted_i(wanted),
       .stop_i  ({1'b1, stop_i}),
       .stop_o  (stop),
       .sink_o  (sink),
@@ -150,10 +154,11 @@ module velo_router_sink_props
 
   // ----- when -------------------------------------------------------------------------------------
 
-  num_t down_q;  // cycles in a row that the link was down with the watchdog on
+  // Cycles in a row that a packet waited for the link, which was down, with the watchdog on.
+  num_t down_q;
   logic [1:0] dead_q;
   always_ff @(posedge clk_i) begin
-    down_q <= !rst_ni || up_i[0] || !enable_i ? '0 : down_q + num_t'(down_q != '1);
+    down_q <= !rst_ni || up_i[0] || !want_i || !enable_i ? '0 : down_q + num_t'(down_q != '1);
     dead_q <= rst_ni ? {dead_q[0], dead[0]} : '0;
   end
   // A link that came up while it was dead, and went down while that was made good, has its time from then on.
@@ -162,7 +167,7 @@ module velo_router_sink_props
   always_ff @(posedge clk_i) begin
     up_q         <= rst_ni && up_i[0];
     enable_was_q <= enable_i;
-    if (!rst_ni || up_i[0] || !enable_i) settled_q <= '0;
+    if (!rst_ni || up_i[0] || !want_i || !enable_i) settled_q <= '0;
     else if (u_dut.state_q[0] == 2'd3 && settled_q != '1) settled_q <= settled_q + 1'b1;
   end
   `VELO_ASSERT(NeverEarly, !dead[0] || dead_q[0] || down_q >= num_t'(cycles_q))
@@ -172,14 +177,16 @@ module velo_router_sink_props
 
   `VELO_ASSERT(SwallowedOnlyIfDead, !(word && first_q && sink[0]) || dead[0] || dead_q != '0)
   logic [2:0] rests_q;
+  logic [1:0] up_all_q;
   logic [3:0] state_q;
-  logic [1:0] count_q;
   always_ff @(posedge clk_i) begin
-    rests_q <= !rst_ni || up_i != '1 ? '0 : rests_q + 3'(rests_q != '1);
-    state_q <= u_dut.state_q;
-    count_q <= u_dut.count_q;
+    rests_q <= !rst_ni || (~up_i & wanted) != '0 || up_i != up_all_q || enable_i != enable_was_q ?
+        '0 : rests_q + 3'(rests_q != '1);
+    up_all_q <= up_i;
+    state_q  <= u_dut.state_q;
   end
-  `VELO_ASSERT(RestsWhileUp, rests_q != '1 || (u_dut.state_q == '0 && u_dut.count_q == '0))
+  `VELO_ASSERT(RestsWhileNothingWaits,
+               rests_q != '1 || (u_dut.state_q == state_q && u_dut.count_q == '0))
 
   // ----- what -------------------------------------------------------------------------------------
 

@@ -6,13 +6,14 @@
 //
 // `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class; `unit_in_room_o` as in
 // velo_netport_tx. `phy_*` and `link_forget_i`: see velo_link.
-// `dead_*_i`: after how long a link that is down is dead, and what is for it is swallowed (velo_router_sink).
+// `dead_*_i`: how long packets wait for a link that is down until it is dead, and what is for it is swallowed
+// (velo_router_sink).
 // `mark_*_i`: congestion management in the switch, unless it is left out (Congestion = 0).
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
-// NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
-// counters, whether it is dead and how many packets were swallowed for it; per link and channel the credits left; per port a counter of packets that led nowhere, and per
-// node port one of packets that ended poisoned. Of the latter only messages of class request come to
-// `unit_out_*`, see velo_netport_rx.
+// NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and counters, whether it
+// is dead and how many packets were swallowed for it; per link and channel the credits left; per port a counter of
+// packets that led nowhere, and per node port one of packets that ended poisoned. Of the latter only messages of class
+// request come to `unit_out_*`, see velo_netport_rx.
 // Source: case-for-fpga, section 3, figure 1.
 
 `include "velo_assert.svh"
@@ -100,7 +101,7 @@ module velo_router
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
 
   logic [NumPorts-1:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_stop, dropped;
-  logic [NumPorts-1:0] in_poison, in_again, out_poison, out_sink, out_sunk;
+  logic [NumPorts-1:0] in_poison, in_again, out_poison, out_waited, out_sink, out_sunk;
   logic [NumLinks-1:0] link_stop;
   logic [NumNodePorts-1:0] poisoned;
   vc_t [NumPorts-1:0] in_vc, out_vc;
@@ -142,6 +143,7 @@ module velo_router
       .out_credits_i(out_credits),
       .out_freed_i  (out_freed),
       .out_avail_o  (out_avail),
+      .out_waited_o (out_waited),
       .out_sink_i   (out_sink),
       .out_sunk_o   (out_sunk),
       .dropped_o    (dropped),
@@ -162,6 +164,7 @@ module velo_router
       .enable_i(dead_enable_i),
       .cycles_i(dead_cycles_i),
       .up_i    (link_up_o),
+      .wanted_i(out_waited[NumLinks-1:0]),
       .stop_i  (link_stop),
       .stop_o  (out_stop[NumLinks-1:0]),
       .sink_o  (out_sink[NumLinks-1:0]),
@@ -307,7 +310,7 @@ module velo_router
   end
 
   logic unused;
-  assign unused = &{1'b0, in_freed, out_avail, out_vc, out_sunk};
+  assign unused = &{1'b0, in_freed, out_avail, out_vc, out_waited, out_sunk};
 
   `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {unit_in_ready_o, unit_out_valid_o, link_up_o,
                                                phy_kind_o})

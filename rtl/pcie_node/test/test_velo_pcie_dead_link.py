@@ -27,6 +27,7 @@ from card_host import (
     RMA_REQUESTER_ERROR,
     STORES,
     STORES_T,
+    UNDELIVERED,
     VELO,
     Host,
     Side,
@@ -35,7 +36,8 @@ from card_host import (
 )
 from stream import Bench
 
-DEAD, ANSWER = 300, 1000  # cycles: of access_watchdog and of answer_watchdog
+ACCESS, ANSWER = 600, 1000  # cycles: of access_watchdog and of answer_watchdog
+DEAD = ACCESS // 4  # a link that is down is dead after one to two of these
 # What an operation of the bystander may take while the other user floods: the link is not dead
 # yet, answers are not overdue yet, and what that user has under way goes first, a get in about 170.
 UNDER_WAY = 16
@@ -115,7 +117,7 @@ async def start(dut: Any) -> tuple[Host, Host]:
     for host in (low, high):
         await host.find()
         await host.configure()
-        await host.set(ACCESS_WATCHDOG, 1 << 32 | DEAD)
+        await host.set(ACCESS_WATCHDOG, 1 << 32 | ACCESS)
         await host.set(ANSWER_WATCHDOG, 1 << 32 | ANSWER)
     base = low.base + OTHER_RING
     await low.set(RINGS + (OTHER << 12), 1 | base | OTHER_SLOTS_LOG2 << 48)
@@ -234,6 +236,7 @@ async def a_user_goes_on_while_another_floods_a_link_that_is_down(dut: Any) -> N
     status = await low.get(LINK_STATUS)
     assert status & 3 == 2, "down, and dead"
     assert status >> 56, "packets were swallowed"
+    assert await low.get(UNDELIVERED) == 0, "no message was given up behind them"
     await flood.stop()
     # The flooding user was told: first that nobody answers its gets, then that no way leads there.
     errors = {error for _, error in flood.told}
@@ -262,6 +265,45 @@ async def a_user_goes_on_while_another_floods_a_link_that_is_down(dut: Any) -> N
 
 
 @cocotb.test()
+async def messages_behind_those_for_a_link_that_is_down_are_not_lost(dut: Any) -> None:
+    low, high = await start(dut)
+    flooding, user = users(low, high)
+    by = Bystander(user)
+    # Long enough that the node is full of packets before the link is dead, and no answer is overdue then.
+    access = 6000
+    await low.set(ACCESS_WATCHDOG, 1 << 32 | access)
+    await low.set(ANSWER_WATCHDOG, 1 << 32 | 2 * access)
+    await by.round()
+    await high.set(LINKS, 0)
+    while await low.get(LINK_STATUS) & 1:
+        pass
+    stops = False
+
+    async def floods() -> None:
+        number = 0
+        while not stops:
+            number += 1
+            await flooding.send(number, [number] * 7)
+
+    begin = low.bench.cycle
+    task = cocotb.start_soon(floods())
+    full = 0  # cycles in which that user had no room
+    while full < 100:
+        await low.bench.cycles(1)
+        full = full + 1 if len(flooding.mine) == flooding.share else 0
+        assert low.bench.cycle - begin < access // 4, "the node is not full"
+    begin = low.bench.cycle
+    while by.number < 3:
+        await by.round()
+    assert by.longest > access // 8, "nobody was in its way"
+    assert low.bench.cycle - begin < access
+    assert await low.get(LINK_STATUS) & 3 == 2, "down, and dead"
+    assert await low.get(UNDELIVERED) == 0
+    stops = True
+    await task
+
+
+@cocotb.test()
 async def a_descriptor_for_a_node_without_a_way_is_refused(dut: Any) -> None:
     low, high = await start(dut)
     flooding, user = users(low, high)
@@ -274,4 +316,4 @@ async def a_descriptor_for_a_node_without_a_way_is_refused(dut: Any) -> None:
         await low.bench.until(flooding.is_notified, 3000)
         assert await flooding.notifications() == [(number, NETWORK)]
     assert await low.get(RMA_REQUESTER_ERROR) == NETWORK | CTX << 8
-    assert by.longest < 2 * DEAD
+    assert by.longest < ACCESS

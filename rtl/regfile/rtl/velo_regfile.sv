@@ -305,7 +305,7 @@ module velo_regfile
           link_restart: from_registers.links.restart.value,
           link_forget: from_registers.links.forget.value,
           dead_enable: from_registers.access_watchdog.enable.value,
-          dead_cycles: from_registers.access_watchdog.cycles.value,
+          dead_cycles: from_registers.access_watchdog.cycles.value >> 2,
           mark_enable: from_registers.congestion.enable.value,
           mark_cycles: from_registers.congestion.mark_cycles.value
       };

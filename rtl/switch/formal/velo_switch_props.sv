@@ -34,7 +34,7 @@ module velo_switch_props
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb assume (past_q || !rst_ni);
 
-  logic [3:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_sunk, dropped, open_q;
+  logic [3:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_waited, out_sunk, dropped, open_q;
   logic [3:0][1:0] place_q;
   vc_t [3:0] in_vc, out_vc;
   vc_t link_vc_q;
@@ -117,6 +117,7 @@ module velo_switch_props
       .out_credits_i({4{count_t'(OutCredits)}}),
       .out_freed_i  (out_freed_q),
       .out_avail_o  (out_avail),
+      .out_waited_o (out_waited),
       .out_sink_i   ({3'b0, sink_i}),
       .out_sunk_o   (out_sunk),
       .dropped_o    (dropped),
@@ -141,6 +142,22 @@ module velo_switch_props
   `VELO_COVER(SwallowedThenPasses, out_valid[0] && out_eop[0] && sunk_before_q && !sink_i &&
               out_held_q[0][0] != '0)
   `VELO_COVER(SwallowedWithoutCredits, out_sunk[0] && out_held_q[0][0] != '0)
+
+  // Who waits for the link is seen, and nobody else: packets for it, by their first words now and four cycles before, that
+  // are not over behind it. Of three at least one waits: one leaves, and the end of the one before it may be on its way.
+  logic [4:0][4:0] for_link_q;  // have begun, of now and of the cycles before
+  logic [4:0] for_link, over_q;
+  always_comb begin
+    for_link = for_link_q[0];
+    for (int p = 0; p < 4; p++) for_link += 5'(in_valid[p] && in_sop[p] && leave_i[p]);
+  end
+  always_ff @(posedge clk_i) begin
+    for_link_q <= rst_ni ? {for_link_q[3:0], for_link} : '0;
+    over_q     <= rst_ni ? over_q + 5'(out_sunk[0] || (out_valid[0] && out_eop[0])) : '0;
+  end
+  `VELO_ASSERT(WaitingIsSeen, out_waited[0] || for_link_q[3] - over_q < 5'd3 || over_q > for_link_q[3])
+  `VELO_ASSERT(NothingWaitsWithoutCause, !out_waited[0] || for_link_q[0] != over_q)
+  `VELO_COVER(ThreeAreInside, for_link_q[3] - over_q == 5'd3 && over_q != '0)
 
   // Numbered: the words from node port 0 (port 1 here) to node port 0, if all of its packets go there.
   logic numbers;

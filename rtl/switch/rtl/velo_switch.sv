@@ -24,9 +24,10 @@
 // link, for the same credits. If the link knows that its first 64 bits are the same, `in_again_i` is high with its
 // first word, too. The switch itself poisons what it cuts.
 //
-// `out_sink_i`: the port leads nowhere. Its packets are swallowed, each whole and without credits; `out_sunk_o` pulses
-// for each that does not end poisoned. One that had begun to leave before goes on. It falls only when `out_stop_i`
-// has been high for four cycles: from the first of those on, packets ask for credits.
+// `out_waited_o`: packets wait to leave by the port. `out_sink_i`: it leads nowhere. Its packets are swallowed, each
+// whole and without credits; `out_sunk_o` pulses for each that does not end poisoned. One that had begun to leave before
+// goes on. It falls only when `out_stop_i` has been high for four cycles: from the first of those on, packets ask for
+// credits.
 //
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
@@ -94,6 +95,7 @@ module velo_switch
     input count_t [NumPorts-1:0] out_credits_i,  // capacity there; 0: not known yet
     input count_t [NumPorts-1:0][NumVcs-1:0] out_freed_i,  // units freed there, modulo
     output count_t [NumPorts-1:0][NumVcs-1:0] out_avail_o,  // credits left, for registers
+    output logic [NumPorts-1:0] out_waited_o,  // packets wait for this port
     input logic [NumPorts-1:0] out_sink_i,  // swallow what is for this port
     output logic [NumPorts-1:0] out_sunk_o,  // pulse: one was
 
@@ -143,9 +145,11 @@ module velo_switch
   always_comb begin
     busy_outputs = '0;
     any_long = '0;
+    out_waited_o = '0;
     for (int i = 0; i < int'(NumPorts); i++) begin
       busy_outputs |= going_to[i];
       any_long |= long[i];
+      out_waited_o |= waits[i];
     end
     for (int i = 0; i < int'(NumPorts); i++) begin
       for (int o = 0; o < int'(NumPorts); o++) begin
