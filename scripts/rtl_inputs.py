@@ -45,6 +45,7 @@ SHARED = (
     "rtl/verilator.vlt",
     "scripts/packages/requirements-dev.txt",
     "scripts/packages/requirements-rtl.txt",
+    "scripts/help.sh",
     "scripts/rtl",
     "scripts/rtl-setup",
     "spec",
@@ -57,6 +58,7 @@ LINTERS = (
 )
 PROVERS = (
     "scripts/packages/requirements-rtl.txt",
+    "scripts/help.sh",
     "scripts/rtl",
     "scripts/rtl-setup",
     "scripts/rtl_yosys.py",

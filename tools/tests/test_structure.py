@@ -130,3 +130,17 @@ def test_a_start_leaves_out_the_folders_of_packages_until_a_page_needs_one() -> 
         [sys.executable, "-S", "-c", program], cwd=TOOLS, capture_output=True, text=True, check=True
     ).stdout
     assert said.split() == ["False", "site"]
+
+
+SCRIPTS = [
+    path
+    for path in sorted((TOOLS.parent / "scripts").iterdir())
+    if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env bash")
+]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_says_what_it_does(path: Path) -> None:
+    called = subprocess.run([path, "--help"], capture_output=True, text=True, check=True)
+    assert f"scripts/{path.name}" in called.stdout
+    assert not called.stderr
