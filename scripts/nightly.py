@@ -66,6 +66,8 @@ STEPS = {
     "hardware-random": "scripts/rtl nightly 1",
     "hardware-proofs": "scripts/rtl formal-nightly",
     "hardware-breaks": "scripts/rtl mutate",
+    # Others each night.
+    "hardware-sample": "scripts/rtl breaks --sample 30 --seed $(date +%Y%j)",
 }
 
 

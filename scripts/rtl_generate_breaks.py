@@ -339,15 +339,16 @@ class Trial:
 
 
 def sources(names: list[str]) -> list[str]:
-    """The files of blocks and files that are named."""
+    """The files of blocks and files that are named, or of all blocks; packages are left out."""
     files = []
-    for name in names:
+    blocks = sorted(path.parent.name for path in (ROOT / "rtl").glob("*/files.f"))
+    for name in names or blocks:
         path = ROOT / name
         if path.is_file():
             files.append(str(path.relative_to(ROOT)))
             continue
         found = sorted((ROOT / "rtl" / name / "rtl").glob("*.sv"))
-        if not found:
+        if not found and names:
             sys.exit(f"breaks: there is no block and no file {name}")
         files += [str(each.relative_to(ROOT)) for each in found if not each.stem.endswith("_pkg")]
     return files
@@ -367,7 +368,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Exit code: 0 none survived, 1 some did, 130 interrupted.",
     )
-    parser.add_argument("names", nargs="+", metavar="BLOCK|FILE", help="rtl/BLOCK, or one source")
+    parser.add_argument("names", nargs="*", metavar="BLOCK|FILE", help="rtl/BLOCK, or one source; else all")
     parser.add_argument("--sample", type=int, metavar="N", help="so many, drawn; else all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--proofs", action="store_true", help="without simulations")

@@ -261,6 +261,7 @@ struct sim_channel *channel_claim_free(uint64_t time_ps)
             claimed_end = i + 1;
         return channel;
     }
+    sim_channel_report(SIM_CAUSE_CUT, "a full table");
     refuse("the simulated cluster has room for %u threads and processes of all ranks together, and "
            "this one is one more: give --threads-max a larger number, up to %u, or start fewer",
            area->channels, SIM_CHANNELS_MAX);
@@ -301,10 +302,12 @@ void sim_channel_begin(void)
     uint64_t ranks = sim_environment_number("VELO_SIM_RANKS", 0);
     if (rank >= ranks || !sim_channel_area())
         return;
-    if (ranks > area->channels || ranks > SIM_RANKS_MAX)
+    if (ranks > area->channels || ranks > SIM_RANKS_MAX) {
+        sim_channel_report(SIM_CAUSE_CUT, "a full table");
         refuse("the job has %" PRIu64 " ranks, and the simulated cluster has room for %u threads "
                "and processes: give --threads-max a larger number, for up to %u ranks",
                ranks, area->channels, SIM_RANKS_MAX);
+    }
     struct sim_channel *channel = channel_claim_free(0);
     channel->tid = gettid();
     order_word_write(&area->ranks, (uint32_t)ranks);
