@@ -18,19 +18,19 @@ MANY = 10.0
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table; all columns but the first ones that hold words are numbers."""
+    """A table as text, as velo.report.page's Grid, and what is said below it."""
 
     title: str
-    head: Sequence[str]
+    headings: Sequence[str]
     rows: Sequence[Sequence[str]]
-    words: int
+    texts: int
     note: str = ""
 
 
 def show(results: Results, console: Console) -> None:
     """On the terminal."""
     for sheet in sheets(results):
-        head = (f"{'<' if n < sheet.words else '>'}{name}" for n, name in enumerate(sheet.head))
+        head = (f"{'<' if n < sheet.texts else '>'}{name}" for n, name in enumerate(sheet.headings))
         table = Table(*head, title=sheet.title)
         for row in sheet.rows:
             table.add_row(*row)
@@ -92,7 +92,7 @@ def _hardware(results: Results) -> Sheet:
         ("", "clock", "delay", f"messages, {SMALL_BYTES} B", "of base",
          f"bandwidth, {LARGE_BYTES} B", "of base", f"latency, {SMALL_BYTES} B", "of base"),
         [row(run) for run in (base, *slower, *results.direct)],
-        words=2,
+        texts=2,
         note="Per cent are performance relative to the base: half the latency is 200 %.",
     )  # fmt: skip
 
@@ -112,7 +112,7 @@ def _program(results: Results) -> Sheet:
         "What the program does (figures 5 and 6)",
         ("", "hardware", name, "speed", "speed less hardware", "computing"),
         rows,
-        words=1,
+        texts=1,
         note="Speed is performance relative to the base. Where it falls by less than the hardware "
         "the difference is above 0. Computing is the share of virtual time that was charged for "
         "it.",
@@ -132,7 +132,7 @@ def _fits(results: Results) -> Sheet:
         "Run time, fitted",
         ("varied", "curve", "time, base = 1", "R²", "worst"),
         rows,
-        words=3,
+        texts=3,
         note="x is message rate or frequency, relative to the base. R² is the share of the times' "
         "variance that the curve explains, below 0 if their mean is the better guess; worst is the "
         "largest distance of a run from the curve.",
@@ -153,7 +153,7 @@ def _predictions(results: Results) -> Sheet:
         f"Predicted {name} (Tables II and IV), and the truth",
         ("hardware", "by", "x", *heads, "run there"),
         rows,
-        words=2,
+        texts=2,
         note=f"Curves with an R² below {R_SQUARED_MIN} are not followed, nor those that make a "
         f"program faster than {BEYOND_MAX:g} times what the hardware is. Table II takes 300 MHz "
         "with 64 bits for 600 MHz with 32, and 800 MHz with 128 for 2,400; “measured” is the "

@@ -117,7 +117,7 @@ def _table_iii(results: Results) -> Sheet:
         ("clock", "rate: paper", "ours", "bandwidth: paper", "ours", "latency: paper", "ours",
          "RandomAccess: ours"),
         rows,
-        words=1,
+        texts=1,
         note="The paper's are means over all message sizes; ours are 8 B for rate and latency, "
         "1 KiB for bandwidth.",
     )  # fmt: skip
@@ -144,7 +144,7 @@ def _table_iv(results: Results) -> Sheet:
         "Tables II and IV: RandomAccess on newer hardware, in multiples of 156 MHz",
         ("hardware", "predicted by", "paper", *(f"ours: {name}" for name in curves), "run there"),
         rows,
-        words=2,
+        texts=2,
         note="The paper had no such hardware to run on. No agreement is to be expected: in the "
         "paper 11 % of the time is computing, here computing is free.",
     )
@@ -163,7 +163,7 @@ def _wrf(results: Results) -> Sheet:
         ("hardware", "paper, by rate", "by frequency", "our message rate, per cent",
          "the paper's curve there"),
         rows,
-        words=1,
+        texts=1,
         note="WRF was not run. The last column follows the paper's curve (45 % of the time is MPI, "
         "the decay from its value at 400 % of the message rate) to the rate that our hardware was "
         "measured to have, with 48.5 GFLOP/s at 156 MHz as in the paper.",
