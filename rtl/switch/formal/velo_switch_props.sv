@@ -34,7 +34,8 @@ module velo_switch_props
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb assume (past_q || !rst_ni);
 
-  logic [3:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_waited, out_sunk, dropped, open_q;
+  logic [3:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_waited, out_sunk;
+  logic [3:0] dropped, open_q;
   logic [3:0][1:0] place_q;
   vc_t [3:0] in_vc, out_vc;
   vc_t link_vc_q;
@@ -155,7 +156,8 @@ module velo_switch_props
     for_link_q <= rst_ni ? {for_link_q[3:0], for_link} : '0;
     over_q     <= rst_ni ? over_q + 5'(out_sunk[0] || (out_valid[0] && out_eop[0])) : '0;
   end
-  `VELO_ASSERT(WaitingIsSeen, out_waited[0] || for_link_q[3] - over_q < 5'd3 || over_q > for_link_q[3])
+  `VELO_ASSERT(WaitingIsSeen,
+               out_waited[0] || for_link_q[3] - over_q < 5'd3 || over_q > for_link_q[3])
   `VELO_ASSERT(NothingWaitsWithoutCause, !out_waited[0] || for_link_q[0] != over_q)
   `VELO_COVER(ThreeAreInside, for_link_q[3] - over_q == 5'd3 && over_q != '0)
 
