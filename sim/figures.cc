@@ -54,12 +54,13 @@ void print_cards(const card::CardTotals &totals)
                  totals.lost);
 }
 
-void print_repeatable(const Figures &figures)
+void print_end(const Options &options, const Figures &figures)
 {
     std::string why;
     for (const std::string &cause : figures.causes)
         why += (why.empty() ? ", because " : "; ") + cause;
-    std::fprintf(stderr, "velo-sim: repeatable: %s%s\n", why.empty() ? "yes" : "no", why.c_str());
+    std::fprintf(stderr, "velo-sim: host %s; repeatable: %s%s\n", options.host.c_str(),
+                 why.empty() ? "yes" : "no", why.c_str());
 }
 
 void write_result(const Options &options, const Figures &figures, int exit_code)
@@ -97,6 +98,7 @@ void write_result(const Options &options, const Figures &figures, int exit_code)
         {"cable_cycles", options.cluster.cable_cycles},
         {"error_rate", options.cluster.error_rate},
         {"seed", options.cluster.seed},
+        {"host", options.host},
         {"host_ns",
          {{"store", host.store_ns},
           {"dma", host.dma_ns},

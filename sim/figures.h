@@ -45,8 +45,8 @@ struct Figures {
 
 void print_summary(const Figures &figures);
 void print_cards(const card::CardTotals &totals);
-// The last line of a run: does it repeat itself?
-void print_repeatable(const Figures &figures);
+// The last line of a run: on which hosts, and does it repeat itself?
+void print_end(const Options &options, const Figures &figures);
 // Writes JSON into options.result_file. Throws std::runtime_error if it cannot be written.
 void write_result(const Options &options, const Figures &figures, int exit_code);
 

@@ -128,7 +128,7 @@ class Simulator
                          "velo-sim: %" PRIu64 " accesses of nodes to memory that is not there\n",
                          figures.totals.lost_accesses);
         figures.causes = area.causes();
-        sim::print_repeatable(figures);
+        sim::print_end(options_, figures);
         if (!options_.result_file.empty())
             sim::write_result(options_, figures, exit_code);
         return exit_code;

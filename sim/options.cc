@@ -21,22 +21,43 @@ namespace
 constexpr double kKhzPerMhz = 1000;
 constexpr unsigned kBoardsMax = 16; // as many peers as a board knows
 constexpr double kMhzOfBoards = 100;
-constexpr double kComputeMax = 1e6; // a factor, or nanoseconds
+constexpr const char *kBoardHost = "pc2003"; // rtl/dimmnet_board/host
+constexpr double kComputeMax = 1e6;          // a factor, or nanoseconds
 
-void add_host_model(CLI::App &app, HostModel &host)
+// The constants, by their names.
+using HostOptions = std::vector<std::pair<std::string, const CLI::Option *>>;
+
+HostOptions add_host_model(CLI::App &app, HostModel &host)
 {
     const std::string group = "Host model [ns]";
-    auto add = [&](const char *name, uint64_t &value, const char *what) {
-        app.add_option(name, value, what)->capture_default_str()->group(group);
+    HostOptions options;
+    auto add = [&](const std::string &name, uint64_t &value, const char *what) {
+        auto *option = app.add_option("--" + name + "-ns", value, what);
+        options.emplace_back(name, option->capture_default_str()->group(group));
     };
-    add("--store-ns", host.store_ns, "a posted write, from processor to node");
-    add("--dma-ns", host.dma_ns, "a word that the node writes, until it is seen in memory");
-    add("--poll-ns", host.poll_ns, "one look at a ring");
-    add("--read-ns", host.read_ns, "a register read, there and back");
-    add("--clock-ns", host.clock_ns, "one reading of a clock");
-    add("--copy-ns", host.copy_ns, "copying one line");
-    add("--call-ns", host.call_ns, "a call of the library");
-    add("--gap-ns", host.gap_ns, "a pause after each line that is sent, for velo predict");
+    add("store", host.store_ns, "a posted write, from processor to node");
+    add("dma", host.dma_ns, "a word that the node writes, until it is seen in memory");
+    add("poll", host.poll_ns, "one look at a ring");
+    add("read", host.read_ns, "a register read, there and back");
+    add("clock", host.clock_ns, "one reading of a clock");
+    add("copy", host.copy_ns, "copying one line");
+    add("call", host.call_ns, "a call of the library");
+    add("gap", host.gap_ns, "a pause after each line that is sent, for velo predict");
+    return options;
+}
+
+// What the times are called if nobody says it: the default's name, and what was changed.
+std::string host_text(const HostOptions &options)
+{
+    std::string text = kHostName;
+    const char *before = " with ";
+    for (const auto &[name, option] : options) {
+        if (option->count() == 0)
+            continue;
+        text += before + name + "=" + option->as<std::string>();
+        before = ",";
+    }
+    return text;
 }
 
 // `free`, `call:NS`, `measured` or `measured:FACTOR`.
@@ -177,7 +198,9 @@ Options parse_options(int argc, char **argv)
     app.add_flag("--no-pin", no_pin, "let the kernel choose the processor");
     app.add_flag("--no-skip", no_skip,
                  "evaluate nodes also while they rest, and check that they do (slow)");
-    add_host_model(app, cluster.host);
+    HostOptions host = add_host_model(app, cluster.host);
+    app.add_option("--host", options.host,
+                   "what these times are called in the result: `velo sim --host` sets both");
     app.add_option("--compute", compute,
                    "what computing between two calls costs: nothing (free), a constant (call:NS), "
                    "or its processor time (measured:FACTOR; such runs do not repeat themselves)")
@@ -201,6 +224,10 @@ Options parse_options(int argc, char **argv)
     } catch (const CLI::ParseError &error) {
         std::exit(app.exit(error));
     }
+    if (options.boards != 0)
+        options.host = kBoardHost;
+    else if (options.host.empty())
+        options.host = host_text(host);
     cluster.clock_khz = static_cast<uint64_t>(std::llround(clock_mhz * kKhzPerMhz));
     cluster.shape.links = links == "auto" ? 0 : static_cast<unsigned>(std::stoul(links));
     if (!cards.empty())

@@ -23,6 +23,7 @@ struct WaveOptions {
 struct Options {
     std::string topology_file, area_file, result_file, record_file;
     std::string model = "rtl"; // of the hardware
+    std::string host;          // what the host model's times are called
     bool progress = false, pin = true;
     unsigned boards = 0;
     unsigned threads_max = SIM_CHANNELS_DEFAULT; // threads and processes of all ranks

@@ -63,6 +63,8 @@ if(VELO_BUILD_BENCH)
                 DESTINATION ${CMAKE_INSTALL_DATADIR}/velo/velo COMPONENT sim PATTERN __pycache__ EXCLUDE)
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/papers DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
                 COMPONENT sim PATTERN __pycache__ EXCLUDE)
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/hosts DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
+                COMPONENT sim)
         # For figure 4 of `velo paper`, where `make rtl-bench` has run.
         install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
                 COMPONENT sim OPTIONAL)

@@ -182,6 +182,17 @@ def test_latency_follows_clock_cable_and_constants(runner: Runner) -> None:
     assert f"latency_ps {expected}\n" in text, text
 
 
+def test_a_run_says_which_host_it_had(runner: Runner) -> None:
+    for options, host in (
+        ([], "ht200-fitted"),
+        (["--store-ns", "200", "--gap-ns", "50"], "ht200-fitted with store=200,gap=50"),
+        (["--host", "a server", "--store-ns", "200"], "a server"),
+    ):
+        text, figures = runner.run(options, "latency")
+        assert figures["host"] == host, figures
+        assert text.splitlines()[-1] == f"velo-sim: host {host}; repeatable: yes", text
+
+
 def check_remote(text: str, store_ps: int, cycle_ps: int, cable: int, dma_ps: int) -> None:
     found = dict(line.rsplit("_ps ", 1) for line in text.splitlines() if "_ps " in line)
     for name, (cycles, ways, reads) in REMOTE.items():

@@ -58,11 +58,12 @@ for word in words or RUNS:
         said = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
     last = (done.stderr.strip().splitlines() or [""])[-1]
     because = "; ".join(said.get("because", ["no result"]))
+    head = f"velo-sim: host {said.get('host')}; repeatable:"
     if sentence is None:
-        is_right = said.get("repeatable") is True and last == "velo-sim: repeatable: yes"
+        is_right = said.get("repeatable") is True and last == f"{head} yes"
     else:
         is_right = said.get("repeatable") is False and bool(re.search(sentence, because))
-        is_right = is_right and last == f"velo-sim: repeatable: no, because {because}"
+        is_right = is_right and last == f"{head} no, because {because}"
     print(word, "ok" if is_right else "WRONG", because, flush=True)
     if not is_right:
         failed.append(word)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from papers.points import (
     EIGHT_NODES,
     EXTOLL_POINTS,
+    HT200_POINT,
     HTX_POINT,
     RATE,
     VELO_POINTS,
@@ -70,7 +71,7 @@ GUPS = ("velo-mpi-perf", "gups", "--no-limit", "--batches", "1", "--table-log2")
 EXPERIMENTS = (
     Experiment(
         "api latency",
-        VELO_POINTS,
+        (*VELO_POINTS, HT200_POINT),
         ("velo-api-perf", "latency", "--sizes", SMALL, "--repeats", "50"),
         ("velo-api-perf", "latency", "--sizes", _sizes(8, 48), "--repeats", "10"),
     ),
@@ -82,7 +83,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "mpi latency",
-        VELO_POINTS,
+        (*VELO_POINTS, HT200_POINT),
         ("NPopenmpi", "-l", "1", "-u", "48", "-n", "20", "-p", "0"),
         ("NPopenmpi", "-l", "8", "-u", "12", "-n", "5", "-p", "0"),
         ("--btl",),

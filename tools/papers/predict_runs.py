@@ -209,6 +209,7 @@ class Bench:
             "-n": ranks,
             "--error-rate": described.error_rate,
             "--compute": described.compute,
+            "--host": args.host,
             "--host-ns": ",".join(f"{name}={ns}" for name, ns in host_ns.items()) or None,
             "--seed": args.seed,
         }

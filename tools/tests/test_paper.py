@@ -21,6 +21,9 @@ def results() -> experiments.Results:
     return experiments.Results(
         [
             experiments.Series("api latency", HERE, [(8, 600.0), (48, 800.0)], ["a"], ["velo sim"]),
+            experiments.Series(
+                "api latency", points.HT200_POINT, [(8, 700.0)], ["f"], ["velo sim"]
+            ),
             experiments.Series("api latency", NEW, [(8, 300.0)], ["b"], ["velo sim"]),
             experiments.Series(
                 "api stream", HERE, [(8, 10e6), (32, 6.5e6), (48, 4.5e6)], ["c"], ["velo sim"]
@@ -68,7 +71,8 @@ def test_networks_run_over_the_layer_that_the_papers_ran_them_over() -> None:
 
 
 def test_a_host_with_other_constants_is_a_point_of_its_own() -> None:
-    assert HTX.options == [*EXTOLL.options, "--host-ns", "store=90,dma=90,read=180"]
+    assert HTX.options == [*EXTOLL.options, "--host", "opteron-ht400"]
+    assert points.HT200_POINT.options == [*HERE.options, "--host", "opteron-ht200"]
 
 
 def test_every_experiment_is_drawn_and_every_drawing_has_one() -> None:
@@ -81,8 +85,9 @@ def test_quick_stays_at_the_papers_clock() -> None:
     quick = experiments.plan(names, is_quick=True)
     assert {trial.point for trial in quick} == {HERE, EXTOLL}
     assert all(trial.ranks <= 16 for trial in quick)
-    # Seven of one run a point, six numbers of pairs, two numbers of ranks, two tables.
-    assert len(experiments.plan(names, is_quick=False)) == 3 * 7 + 1 + 3 * 6 + 3 * 2 + 3 * 2
+    # Seven of one run a point, three with another host, six numbers of pairs, two numbers of ranks,
+    # two tables.
+    assert len(experiments.plan(names, is_quick=False)) == 3 * 7 + 3 + 3 * 6 + 3 * 2 + 3 * 2
 
 
 def test_an_experiment_that_is_not_there_is_refused() -> None:
@@ -104,6 +109,7 @@ def test_values_are_set_beside_the_papers() -> None:
     assert row("network protocol").ours == ("16.0 B", "–", "–")
     assert row("half of the link").ours[0] == "32 B" and row("half of the link").paper == "32 B"
     assert row("Gigabit Ethernet").ours[:2] == ("103", "207")
+    assert row("from sources alone").ours == ("700 ns", "–", "–")
     assert row("180 ns").ours == ("1.00 µs", "–", "–")
     assert not [r for r in paper_page.rows(results()) if "RandomAccess" in r.what]
 
@@ -129,6 +135,9 @@ def test_the_page_has_the_figures_and_the_hashes(tmp_path: Path) -> None:
     assert text.count("<svg") == 5
     assert "gups: not built" in text
     assert "<code>d</code>" in text
+    # The hosts of the rows, by the profiles.
+    for host in ("ht200-fitted", "opteron-ht200", "opteron-ht400"):
+        assert f"<td>{host}: " in text
 
 
 def test_the_page_begins_with_its_conclusion_and_its_terms(tmp_path: Path) -> None:

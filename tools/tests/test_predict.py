@@ -209,7 +209,10 @@ def predicted(*words: str) -> dict[str, Any]:
 
 
 def test_each_run_has_the_hardware_that_it_is_for(hardware: Hardware) -> None:
-    found = predicted("--cable-cycles", "30", "--host-ns", "store=90,gap=3", "--btl", "--seed", "7")
+    found = predicted(
+        "--cable-cycles", "30", "--host", "pcie-gen3", "--host-ns", "store=90,gap=3", "--btl",
+        "--seed", "7",
+    )  # fmt: skip
     programs = [args for args, program in hardware.runs if program == ["true", "x"]]
     assert len(programs) == 1 + 6 + 3 + 2
     assert {(args.layer, args.topology, args.seed, args.ranks) for args in programs} == {
@@ -220,14 +223,16 @@ def test_each_run_has_the_hardware_that_it_is_for(hardware: Hardware) -> None:
     hosts = [args.host_ns for args in programs]
     assert [h["gap"] for h in hosts] == [3, *(3 + delay_ns for delay_ns in slower)] + 5 * [3]
     assert {h["store"] for h in hosts} == {90}
+    assert {args.host for args in programs} == {"pcie-gen3"}
     clocks = [(args.clock_mhz, args.width_bits, args.cable_cycles) for args in programs]
     # 300 ns of cable at each clock.
     assert clocks[6:] == [
         (100, 32, 30), (90, 32, 27), (80, 32, 24), (75, 32, 22), (300, 64, 90), (800, 128, 240),
     ]  # fmt: skip
     assert found["base"]["command"] == (
-        "velo sim --btl --topology full:4 --ranks-a-node 1 -n 4 --host-ns store=90,gap=3 --seed 7 "
-        "--clock-mhz 100 --width-bits 32 --cable-cycles 30 -- true x"
+        "velo sim --btl --topology full:4 --ranks-a-node 1 -n 4 --host pcie-gen3 "
+        "--host-ns store=90,gap=3 --seed 7 --clock-mhz 100 --width-bits 32 "
+        "--cable-cycles 30 -- true x"
     )
     # Micro-benchmarks: as many ranks as the program, but latency and bandwidth between two nodes.
     assert {(program[1], args.ranks) for args, program in hardware.runs} == {

@@ -147,6 +147,11 @@ def find_provider(name: str) -> Path:
     raise VeloError(f"{name} is not below {prefix}; {_advice(LIBFABRIC)}")
 
 
+def hosts() -> Path:
+    """The folder of the profiles of hosts (velo/cluster/profiles.py)."""
+    return CHECKOUT / "sim" / "hosts" if CHECKOUT else PYTHON_FOLDER / "hosts"
+
+
 def measured(name: str) -> Path:
     """A file of measured values that `make` leaves in the build folder, and an installation has."""
     return (CHECKOUT / "build" if CHECKOUT else PYTHON_FOLDER) / name

@@ -10,7 +10,9 @@
     cables = [[0, 0, 1, 0]]       # node, link, node, link
     routes = [[0, 1, 0]]          # node, destination, link; then true for the dateline channel
 
-    [host_ns]                     # the host model's constants, see velo-sim --help
+    host = "opteron-ht400"        # a profile (profiles.py), or a file relative to this one
+
+    [host_ns]                     # other times than the profile's, see velo-sim --help
     store = 110
 
 Without `routes` every node sends the shortest way. What cannot be reached, and routes that could
@@ -24,7 +26,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from velo.cluster import routing
+from velo.cluster import profiles, routing
 from velo.cluster.host import check_host
 from velo.errors import UsageError
 
@@ -41,7 +43,9 @@ class Cluster:
     cable_cycles: int | None = None
     error_rate: float | None = None
     compute: str | None = None
+    host: profiles.Profile | None = None
     host_ns: Mapping[str, int] = field(default_factory=dict)
+    """Other times than the host's."""
 
     def options(self) -> list[str]:
         """What velo-sim is told, besides the network."""
@@ -53,9 +57,17 @@ class Cluster:
             ("compute", self.compute),
         ):
             words += [] if value is None else [f"--{name}", str(value)]
-        for name, value in self.host_ns.items():
+        constants = {**(self.host.ns if self.host else {}), **self.host_ns}
+        for name, value in constants.items():
             words += [f"--{name}-ns", str(value)]
-        return words
+        return words + (["--host", self.host_text] if self.host else [])
+
+    @property
+    def host_text(self) -> str:
+        """What a result calls the host."""
+        name = self.host.name if self.host else profiles.DEFAULT
+        changes = ",".join(f"{constant}={ns}" for constant, ns in self.host_ns.items())
+        return f"{name} with {changes}" if changes else name
 
 
 def make(topology: str | None, path: str | None, changes: Mapping[str, Any]) -> Cluster:
@@ -65,9 +77,17 @@ def make(topology: str | None, path: str | None, changes: Mapping[str, Any]) -> 
         described = {k: v for k, v in described.items() if k not in ("cables", "routes")}
         described["topology"] = topology or "pair"
     host_ns = {**described.pop("host_ns", {}), **(changes.get("host_ns") or {})}
+    host = _host(changes.get("host"), described.pop("host", None), path)
     described |= {name: value for name, value in changes.items() if value is not None}
     network = _network(described)
-    return Cluster(network, **(described | {"host_ns": host_ns}))
+    return Cluster(network, **(described | {"host": host, "host_ns": host_ns}))
+
+
+def _host(given: str | None, described: str | None, path: str | None) -> profiles.Profile | None:
+    """The profile of the command line, else of the file."""
+    if given:
+        return profiles.find(given)
+    return profiles.find(described, Path(path).parent) if described and path else None
 
 
 def line(text: str) -> routing.Network:
@@ -91,7 +111,7 @@ def read(path: Path) -> dict[str, Any]:
     types: dict[str, Any] = {
         "topology": str, "cables": list, "routes": list, "clock_mhz": (int, float),
         "width_bits": int, "cable_cycles": int, "error_rate": (int, float), "compute": str,
-        "host_ns": dict,
+        "host": str, "host_ns": dict,
     }  # fmt: skip
     assert types.keys() - {"topology", "cables", "routes"} <= {f.name for f in fields(Cluster)}
     for name, value in described.items():

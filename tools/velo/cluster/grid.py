@@ -84,6 +84,7 @@ class Base:
             "--width-bits": cluster.width_bits,
             "--error-rate": cluster.error_rate,
             "--compute": cluster.compute,
+            "--host": args.host,
             "--seed": args.seed,
             "--model": args.model,
         }

@@ -6,7 +6,10 @@ from typing import Any
 
 from velo.errors import UsageError
 
-HOST_CONSTANTS = ("store", "dma", "read", "poll", "clock", "copy", "call", "gap")
+CONSTANTS = ("store", "dma", "read", "poll", "clock", "copy", "call")
+"""Those of a host; profiles.py has them with their sources."""
+HOST_CONSTANTS = (*CONSTANTS, "gap")
+"""With the pause after each line, which no host has."""
 
 
 def check_host(constants: Mapping[str, Any], where: str) -> None:

@@ -26,7 +26,9 @@ DESCRIPTORS, DESCRIPTORS_A_RANK = 64, 5
 BOARDS = 16
 BOARD_CLOCK_MHZ = 100
 # Options that say something else than the cluster's file.
-CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
+CHANGES = (
+    "clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host", "host_ns",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ def check_boards(args: argparse.Namespace, described: description.Cluster) -> No
         raise UsageError(f"--dimmnet {args.dimmnet}: give 1 to {BOARDS} boards")
     if args.ranks:
         raise UsageError("--dimmnet starts the program once: leave -n out")
+    if described.host:
+        raise UsageError("--host: a board of DIMMnet-2 has its own PC (sim/boards); leave it out")
     if described.clock_mhz != BOARD_CLOCK_MHZ:
         raise UsageError(f"--clock-mhz: boards of DIMMnet-2 have {BOARD_CLOCK_MHZ} MHz")
 

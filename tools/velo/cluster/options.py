@@ -72,10 +72,16 @@ def add_options(parser: argparse.ArgumentParser) -> Any:
         "a constant, measured:FACTOR its processor time (these runs do not repeat themselves)",
     )
     parser.add_argument(
+        "--host",
+        metavar="NAME|FILE",
+        help="the host: a profile of its times by name ('velo sim --hosts' lists them, with the "
+        "source of each time), or a file (.toml) of your own (default: ht200-fitted)",
+    )
+    parser.add_argument(
         "--host-ns",
         metavar="NAME=NS,...",
         type=checked(host_constants),
-        help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
+        help="other times than the host's: store, dma, read, poll, clock, copy, call; and gap",
     )
     parser.add_argument(
         "--seed",

@@ -84,6 +84,11 @@ def register(commands: Any) -> None:
         "--wave-nodes", metavar="LIST", help="nodes in the waveform: 0,1 (default: all)"
     )
     parser.add_argument(
+        "--hosts",
+        action="store_true",
+        help="list the hosts for --host, with their sources, and end",
+    )
+    parser.add_argument(
         "--print", "--dry-run", dest="print", action="store_true",
         help="show the simulator's command and run nothing",
     )  # fmt: skip
@@ -93,6 +98,12 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo sim`; ends with the exit code of the program."""
+    if args.hosts:
+        # Cost: tomllib and dataclasses are slow to import.
+        from velo.cluster import profiles
+
+        print(profiles.listing(), end="")
+        return
     # Cost: subprocess and dataclasses are slow to import.
     from velo.cluster import simulator
 
