@@ -179,7 +179,8 @@ class Hardware:
         args = cli.build_parser().parse_args(["sim", *words, "--", *program])
         self.runs.append((args, list(program)))
         if args.width_bits not in self.models:
-            raise VeloError("failed:\nvelo-sim: there is no model of a node with 3 links")
+            no_model = "velo-sim: there is no model of a node with 3 links"
+            raise VeloError(f"failed:\n{no_model}\nvelo: the job failed")
         speed = args.clock_mhz / 100 * args.width_bits / 32
         gap_ns = (args.host_ns or {}).get("gap", 0)
         # Somewhat more than the delay alone, and beyond that every nanosecond twice.

@@ -38,4 +38,7 @@ def no_model(error: VeloError) -> str:
     """What the simulator says where a run failed for want of a model; else the error is raised."""
     if "no model of a node" not in " ".join(str(error).split()):
         raise error
-    return str(error).strip().splitlines()[-1].removeprefix("velo-sim: ")
+    lines = str(error).strip().splitlines()
+    # Velo's own last words may follow.
+    said = next((line for line in lines if line.startswith("velo-sim: ")), lines[-1])
+    return said.removeprefix("velo-sim: ")
