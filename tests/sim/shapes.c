@@ -8,8 +8,9 @@
  *   velo-sim-shapes alltoall STEPS BYTES
  *   velo-sim-shapes allreduce STEPS BYTES
  *   velo-sim-shapes flood MESSAGES BYTES    all to rank 0, which begins to receive late
+ *   velo-sim-shapes pingpong ROUNDS BYTES   between the first two ranks
  *
- * All bytes that arrive are checked.
+ * All bytes that arrive are checked. Rank 0 prints what the shape took it, by MPI_Wtime().
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -144,6 +145,21 @@ static void flood(int messages, int bytes)
     }
 }
 
+static void pingpong(int rounds, int bytes)
+{
+    if (rank > 1)
+        return;
+    for (int round = 0; round < rounds; round++) {
+        fill(out, bytes, rank, round);
+        if (rank == 0)
+            MPI_Send(out, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(in, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        check(in, bytes, 1 - rank, round);
+        if (rank == 1)
+            MPI_Send(out, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
 static void barriers(int count)
 {
     for (int i = 0; i < count; i++)
@@ -163,6 +179,7 @@ int main(int argc, char **argv)
     in = malloc((size_t)BYTES_MAX * (size_t)(ranks + 2));
     if (!out || !in)
         fail("no memory");
+    double begin = MPI_Wtime();
     if (strcmp(shape, "farm") == 0)
         farm(count, bytes);
     else if (strcmp(shape, "barriers") == 0)
@@ -175,8 +192,12 @@ int main(int argc, char **argv)
         allreduce(count, bytes);
     else if (strcmp(shape, "flood") == 0)
         flood(count, bytes);
+    else if (strcmp(shape, "pingpong") == 0)
+        pingpong(count, bytes);
     else
         fail("there is no such shape");
+    if (rank == 0)
+        printf("%s took %.3f us\n", shape, (MPI_Wtime() - begin) * 1e6);
     free(out);
     free(in);
     MPI_Finalize();
