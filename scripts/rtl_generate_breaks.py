@@ -368,7 +368,9 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Exit code: 0 none survived, 1 some did, 130 interrupted.",
     )
-    parser.add_argument("names", nargs="*", metavar="BLOCK|FILE", help="rtl/BLOCK, or one source; else all")
+    parser.add_argument(
+        "names", nargs="*", metavar="BLOCK|FILE", help="rtl/BLOCK, or one source; else all"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="so many, drawn; else all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--proofs", action="store_true", help="without simulations")
