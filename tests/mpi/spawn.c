@@ -15,6 +15,9 @@
 #define TAG_LONG 1
 /* After so many rounds all is there that a job keeps. */
 #define ROUNDS_TO_SETTLE 3
+/* Then come so many more at once. A child that comes alone takes the number of the one before it,
+ * whose connection ends with that; of these all but one must be given back without it. */
+#define CROWD 3
 /* A process that has just left is noticed when the next one is met. */
 #define GROWTH_MAX 2
 
@@ -111,7 +114,8 @@ int main(int argc, char **argv)
     if (argc != 3)
         fail("usage: spawn ROUNDS CHILDREN");
     for (int round = 0; round < atoi(argv[1]); round++) {
-        raise_children(argv[0], round, atoi(argv[2]), rank);
+        raise_children(argv[0], round, atoi(argv[2]) + (round == ROUNDS_TO_SETTLE ? CROWD : 0),
+                       rank);
         if (round == ROUNDS_TO_SETTLE - 1) {
             first[0] = descriptors();
             first[1] = mappings();

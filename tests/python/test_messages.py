@@ -445,24 +445,30 @@ def test_a_binding_that_lacks_something_says_what(lacking: str, says: str) -> No
     assert says in done.stdout, done.stderr
 
 
-def test_a_free_threaded_python_is_refused_with_a_sentence() -> None:
-    """As that Python finds it: it does not look for modules of the stable ABI."""
+WAYS_IN = ["import velo; velo.Queue", "import velo.binding", "import velo.binding.queue"]
+"""A queue that another process has pickled takes the last one."""
+
+
+@pytest.mark.parametrize("way_in", WAYS_IN)
+def test_a_free_threaded_python_is_refused_with_a_sentence(way_in: str) -> None:
+    """And before a compiled part is loaded; python_free_threaded asks a real one."""
     program = (
-        "import sys, sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1\n"
-        "sys.modules['velo._turn'] = sys.modules['velo._velo'] = None\n"
-        "import velo\n"
-        "try: velo.Queue\nexcept ImportError as error: print(error)"
+        "import sys; sys.abiflags = 't'\n"
+        f"try: {way_in}\nexcept ImportError as error: print(error)\n"
+        "print([name for name in sys.modules if name.startswith('velo._')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "free-threaded" in done.stdout, done.stderr
+    assert done.stdout.endswith("[]\n"), done.stdout
 
 
+@pytest.mark.parametrize("way_in", WAYS_IN)
 @pytest.mark.parametrize("first", ["", "import velo; queue = velo.Queue(); queue.put(1)"])
-def test_a_sub_interpreter_is_refused_with_a_sentence(first: str) -> None:
+def test_a_sub_interpreter_is_refused_with_a_sentence(first: str, way_in: str) -> None:
     program = f"""
 {first}
 import sys
-inside = "import velo\\ntry: velo.Queue\\nexcept ImportError as error: print(error, flush=True)"
+inside = "try: {way_in}\\nexcept ImportError as error: print(error, flush=True)"
 if sys.version_info >= (3, 13):
     import _interpreters as interpreters
     made = [interpreters.create(config) for config in ("isolated", "legacy")]

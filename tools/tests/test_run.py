@@ -732,6 +732,18 @@ def test_dead_ranks_are_looked_for_below_a_simulator() -> None:
     assert time.monotonic() < deadline
 
 
+def test_the_mpirun_of_open_mpi_4_waits_by_poll(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Else it may not hear a process that a rank has spawned."""
+    monkeypatch.delenv("EVENT_NOEPOLL", raising=False)
+    main(["run", "-n", "1", "--print", "true"])
+    assert "EVENT_NOEPOLL=1 " in capfd.readouterr().out
+    monkeypatch.setenv("EVENT_NOEPOLL", "as the user wants it")
+    main(["run", "-n", "1", "--print", "true"])
+    assert "EVENT_NOEPOLL" not in capfd.readouterr().out
+
+
 @pytest.fixture
 def tree_5(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same for Open MPI 5.0, with a PMIx beside which its own components are."""
@@ -753,6 +765,7 @@ def test_open_mpi_5_gets_components_that_were_built_for_its_series(
     shown, why = capfd.readouterr()
     assert "velo: --mpi ompi5: over velo's matching layer" in why
     assert f"PMIX_MCA_mca_base_component_path={tree_5}/lib/pmix " in shown
+    assert "EVENT_NOEPOLL" not in shown
     path = f"{tree_5}/lib/velo/openmpi/5.0.7:SYSTEM_DEFAULT:USER_DEFAULT"
     found = said(capfd, "-n", "1", "true")
     assert follow(found, "--omca", "mca_base_component_path", path)

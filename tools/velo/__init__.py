@@ -49,28 +49,12 @@ def __dir__() -> list[str]:
 def _binding() -> Any:
     """Loaded when it is asked for: the command needs neither the library nor cffi."""
     try:
-        import_module("velo._turn")  # It finds out where it is loaded, before cffi's module is.
         return import_module("velo.binding")
     except ModuleNotFoundError as error:
-        # Cost: the command would load it each time.
-        import sysconfig
-
-        if error.name in _COMPILED and sysconfig.get_config_var("Py_GIL_DISABLED"):
-            raise ImportError(
-                "velo does not work in a free-threaded Python, which has no stable ABI: use the "
-                "Python with the GIL, and processes in place of threads"
-            ) from error
         if error.name == "_cffi_backend":
             raise ImportError("the Python binding of velo needs cffi: pip install cffi") from error
         if error.name in _COMPILED:
             raise ImportError(
                 f"the Python binding of velo is not installed beside {__file__}"
-            ) from error
-        raise
-    except ImportError as error:
-        if "loading in subinterpreters" in str(error):
-            raise ImportError(
-                "velo works in Python's main interpreter only, not in a sub-interpreter: use "
-                "processes, or threads of the main interpreter"
             ) from error
         raise

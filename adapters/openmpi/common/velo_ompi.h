@@ -7,6 +7,7 @@
 #ifndef VELO_MPI_COMMON_VELO_OMPI_H
 #define VELO_MPI_COMMON_VELO_OMPI_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -66,6 +67,9 @@ struct velo_ompi_idle {
     uint32_t spins;    /**< Empty polls since the last yield. */
     uint32_t polls;    /**< Yields in a row. */
     int64_t polled_ns; /**< The time of the last one. */
+    bool has_poller;
+    pthread_t poller; /**< The first thread that has polled in a crowd. */
+    bool has_others;  /**< Others have, too. */
 };
 
 /** Is the Open MPI that has loaded the component one that it was built for? A class that the
@@ -145,6 +149,23 @@ static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
 {
     return __builtin_expect(
         idle->oversubscribed || (idle->automatic && opal_progress_yield_when_idle), 0);
+}
+
+/**
+ * Is all to be taken that has come, at once, and not a message a look? So it is where ranks
+ * outnumber cores and threads of a rank poll for each other: a thread that is woken for one message
+ * finds no second one, and sleeps again. A rank of one thread would take messages that it has not
+ * asked for yet, which costs a copy. The caller holds what keeps others from polling.
+ */
+static inline bool velo_ompi_idle_takes_all(struct velo_ompi_idle *idle)
+{
+    if (!velo_ompi_idle_is_crowd(idle) || !opal_using_threads())
+        return false;
+    if (!idle->has_poller)
+        idle->poller = pthread_self();
+    idle->has_poller = true;
+    idle->has_others = idle->has_others || !pthread_equal(idle->poller, pthread_self());
+    return idle->has_others;
 }
 
 /**

@@ -17,6 +17,7 @@ from velo.runtime.launch import Launch
 from velo.runtime.openmpi import (
     COMPONENTS,
     NO_COLLECTIVES,
+    by_poll,
     environment,
     find_mpirun,
     find_program,
@@ -171,8 +172,7 @@ def plan(
         argv += NO_COLLECTIVES
     argv += placement(job.ranks(ranks), job.names, kind)
     env = environment(domain)
-    if kind == "ompi5":
-        env |= quiet(mpirun)
+    env |= quiet(mpirun) if kind == "ompi5" else by_poll()
     hidden: list[str] = []
     others = hosts.find(job.all_options, kind=kind)
     if others:

@@ -16,6 +16,10 @@ COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
 NO_COLLECTIVES = ("--mca", "coll", "^velo")
 COMPONENT_PATH = "mca_base_component_path"
 LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpiexec")
+# With the PMIx of Open MPI 4.1 in Debian 12 (4.2.2) the socket of a process that a rank has spawned
+# at times does not get into the epoll set of mpirun, which then never reads what the process sends:
+# MPI_Comm_spawn() hangs. By poll() libevent names all descriptors anew in each wait.
+BY_POLL = {"EVENT_NOEPOLL": "1"}
 
 
 def environment(domain: str) -> dict[str, str]:
@@ -23,6 +27,11 @@ def environment(domain: str) -> dict[str, str]:
     env = {f"OMPI_MCA_{framework}_velo_domain": domain for framework in COMPONENTS}
     env["VELO_DOMAIN"] = domain
     return env | allow_root()
+
+
+def by_poll(env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What makes the mpirun of Open MPI 4.1 hear spawned processes."""
+    return {name: value for name, value in BY_POLL.items() if name not in env}
 
 
 def allow_root() -> dict[str, str]:

@@ -284,10 +284,11 @@ static void deliver_message(const struct velo_msg *msg)
 }
 
 /* Take a message that was found. In a ping-pong it does not pay to look for a second one. So we
- * look for one only after two looks in a row have found a message. */
+ * look for one only after two looks in a row have found a message, or among threads of a crowd. */
 static __attribute__((noinline)) int take(struct velo_msg *msg)
 {
-    int count = 0, most = btl_velo.in_stream ? BURST_MSGS : 1;
+    bool takes_all = velo_ompi_idle_takes_all(&btl_velo.idle);
+    int count = 0, most = btl_velo.in_stream || takes_all ? BURST_MSGS : 1;
     do {
         deliver_message(msg);
         (void)velo_release(btl_velo.port.port);
@@ -351,6 +352,7 @@ static __attribute__((noinline)) int work(int received, bool *yields)
 {
     int events = received;
     uint32_t polls = btl_velo.polls;
+    (void)velo_ompi_idle_takes_all(&btl_velo.idle); /* Notes who polls. */
     if (btl_velo.waiting > 0)
         events += btl_velo_send_waiting();
     if (must_serve(events)) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binding of libvelo; `import velo` shows what this package names."""
 
+from . import interpreters  # isort: skip  # noqa: F401  It may refuse to load the rest.
+
 from velo._velo import ffi, lib
 
 from .broadcast import Broadcast, BroadcastReader
