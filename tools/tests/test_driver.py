@@ -143,6 +143,16 @@ def test_the_driver_and_user_space_share_a_plain_header(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+def test_each_break_of_the_driver_has_its_place() -> None:
+    """So that by day none falls away with its line, of those that guests try at night."""
+    breaks = tomllib.loads((DRIVER / "selftests/breaks.toml").read_text(encoding="utf-8"))["break"]
+    for found in breaks:
+        count = (DRIVER / found["file"]).read_text(encoding="utf-8").count(found["text"])
+        assert count == 1, found["name"]
+        program = DRIVER / "selftests" / f"{found.get('program', 'calls')}.c"
+        assert f'{{ "{found["by"]}"' in program.read_text(encoding="utf-8"), found["name"]
+
+
 def test_each_file_of_sysfs_is_described() -> None:
     source = (DRIVER / "sysfs.c").read_text(encoding="utf-8")
     made = set(re.findall(r"&dev_attr_(\w+)\.attr", source)) | {"counters/<counter>"}
