@@ -44,6 +44,8 @@ bool Card::takes_commands() const
 
 void Card::store(unsigned bar, uint64_t offset, std::span<const uint8_t> bytes)
 {
+    if (config_.is_asleep())
+        return;
     if (bar == kWindowBar) {
         totals_.stores++;
         bool follows =
@@ -136,7 +138,10 @@ void Card::load(unsigned bar, uint64_t offset, unsigned len_bytes)
     flush();
     totals_.loads++;
     load_bytes_ = len_bytes;
-    function_.load(bar, offset, len_bytes);
+    if (config_.is_asleep())
+        loaded({});
+    else
+        function_.load(bar, offset, len_bytes);
 }
 
 // A root complex gives ones for what is refused.

@@ -20,6 +20,7 @@ constexpr uint32_t kBar64 = 0x4, kBarPrefetchable = 0x8;
 constexpr size_t kCommand = 0x04, kStatus = 0x06, kBars = 0x10, kFirstCapability = 0x34;
 constexpr size_t kExpress = 0x40, kDeviceControl = kExpress + 0x08;
 constexpr size_t kMsix = 0x80, kMsixControl = kMsix + 2;
+constexpr size_t kPower = 0x90, kPowerControl = kPower + 4;
 constexpr size_t kErrors = 0x100;
 // The vendor's own capability, of simulated cards alone (README.md).
 constexpr size_t kVendor = 0x200, kCycle = kVendor + 8, kCycleBytes = 4;
@@ -27,6 +28,7 @@ constexpr uint32_t kVendorId = 0xC1C;
 constexpr unsigned kBusMaster = 1 << 2, kCommandBits = 0x0546; // memory, master, parity, SERR, INTx
 constexpr unsigned kRelaxed = 1 << 4, kResetFunction = 1 << 15;
 constexpr unsigned kMsixEnable = 1 << 15, kMsixMask = 1 << 14;
+constexpr unsigned kPowerState = 3, kAsleep = 3; // D3hot; D0 is 0
 
 } // namespace
 
@@ -72,6 +74,7 @@ void ConfigSpace::reset()
     add_bar(4, kBar64);
     add_express();
     add_msix();
+    add_power();
     add_error_reporting();
     add_cycle();
 }
@@ -101,10 +104,22 @@ void ConfigSpace::add_express()
 void ConfigSpace::add_msix()
 {
     put(kMsix, 1, 0x11);
+    put(kMsix + 1, 1, kPower);
     put(kMsixControl, 2, VELO_PCIE_VECTORS - 1, kMsixEnable | kMsixMask);
     put(kMsix + 4, 4, 4); // the table is at the start of BAR4
     put(kMsix + 8, 4, VELO_PCIE_MSIX_PBA | 4);
 }
+
+// D0 and D3hot, between which a function forgets all (PCI Bus Power Management Interface
+// Specification 1.2, 5.4.1).
+void ConfigSpace::add_power()
+{
+    put(kPower, 1, 0x01); // the last one
+    put(kPower + 2, 2, 0x0003);
+    put(kPowerControl, 2, 0, kPowerState);
+}
+
+bool ConfigSpace::is_asleep() const { return (get(kPowerControl, 2) & kPowerState) == kAsleep; }
 
 void ConfigSpace::add_error_reporting()
 {
@@ -128,7 +143,7 @@ void ConfigSpace::add_cycle()
 bool ConfigSpace::write(size_t offset, std::span<const uint8_t> bytes)
 {
     constexpr size_t kResetByte = kDeviceControl + 1;
-    bool resets = false;
+    bool resets = false, was_asleep = is_asleep();
     for (size_t i = 0; i < bytes.size(); i++) {
         size_t at = offset + i;
         uint8_t byte = bytes[i];
@@ -136,7 +151,7 @@ bool ConfigSpace::write(size_t offset, std::span<const uint8_t> bytes)
         bytes_[at] = static_cast<uint8_t>(bytes_[at] & ~(byte & cleared_by_one_[at]));
         resets = resets || (at == kResetByte && (byte & (kResetFunction >> 8)) != 0);
     }
-    return resets;
+    return resets || (was_asleep && !is_asleep());
 }
 
 void ConfigSpace::read(size_t offset, std::span<uint8_t> bytes, uint32_t cycle) const
@@ -156,7 +171,7 @@ void ConfigSpace::note(Error error)
 FunctionConfig ConfigSpace::function() const
 {
     uint32_t device = get(kDeviceControl, 2), msix = get(kMsixControl, 2);
-    return {(get(kCommand, 2) & kBusMaster) != 0,
+    return {(get(kCommand, 2) & kBusMaster) != 0 && !is_asleep(),
             (device & kRelaxed) != 0,
             (msix & kMsixEnable) != 0,
             (msix & kMsixMask) != 0,

@@ -37,12 +37,15 @@ class ConfigSpace
     ConfigSpace() { reset(); }
 
     void reset();
-    // The bytes have to be in the space. True: a function-level reset was asked for.
+    // The bytes have to be in the space. True: a function-level reset was asked for, or the
+    // function wakes up, which is one, too.
     bool write(size_t offset, std::span<const uint8_t> bytes);
     // `cycle`: the cluster's, which the space shows.
     void read(size_t offset, std::span<uint8_t> bytes, uint32_t cycle) const;
     void note(Error error);
     FunctionConfig function() const;
+    // Then its memory answers nobody.
+    bool is_asleep() const;
 
     // 0: there is no such base address register.
     static uint64_t bar_bytes(unsigned bar);
@@ -55,6 +58,7 @@ class ConfigSpace
     void add_bar(unsigned bar, uint32_t kind);
     void add_express();
     void add_msix();
+    void add_power();
     void add_error_reporting();
     void add_cycle();
 };
