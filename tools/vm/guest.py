@@ -30,6 +30,11 @@ COMPLAINT = re.compile(
     r"INFO: (task .* blocked|trying to register|lockdep)|EXPECTATION FAILED|velo: fault:)"
 )
 PORTS = ("report", "out", "err", "console")
+# Where the card is.
+SLOT = "cardslot"
+# QEMU gives up a card for good that has not answered for so long, by itself after 5 s. A load waits
+# behind stores, and a simulated card that is overrun takes none for 65,535 cycles at a time.
+CARD_TIMEOUT_MS = 600_000
 # Folders of a guest's own, over which none of this machine's can lie.
 OWN_FOLDERS = {
     "bin", "boot", "dev", "etc", "lib", "lib64", "proc", "run", "sbin", "sys", "usr", "var"
@@ -154,7 +159,12 @@ class Plan:
         if self.iommu:
             words += ["-device", "intel-iommu,caching-mode=on"]
         if self.card:
-            device = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(self.card)}}
+            # Behind a port, as cards are: it hears of a card's errors, and resets its slot.
+            words += ["-device", f"pcie-root-port,id={SLOT},chassis=1"]
+            device = {
+                "driver": "vfio-user-pci", "bus": SLOT, "x-msg-timeout": CARD_TIMEOUT_MS,
+                "socket": {"type": "unix", "path": str(self.card)},
+            }  # fmt: skip
             words += ["-device", json.dumps(device)]
         data = str(images.qemu / "usr" / "share")
         data_words = [word for name in ("qemu", "seabios") for word in ("-L", f"{data}/{name}")]
