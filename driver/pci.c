@@ -228,7 +228,11 @@ static void velo_release_regions(void *data)
 	pci_release_regions(data);
 }
 
-static int velo_card_map(struct velo_card *card)
+/*
+ * Before pcim_enable_device(): after it some kernels release the regions once more by themselves, and
+ * newer ones do not.
+ */
+static int velo_card_request(struct velo_card *card)
 {
 	struct pci_dev *pdev = card->pdev;
 	const struct {
@@ -246,15 +250,14 @@ static int velo_card_map(struct velo_card *card)
 		if (pci_resource_len(pdev, bars[i].bar) != BIT_ULL(bars[i].bits))
 			return dev_err_probe(&pdev->dev, -ENODEV, "BAR%d has another size\n",
 					     bars[i].bar);
-	/*
-	 * After pcim_enable_device() some kernels release the regions by themselves and newer ones
-	 * do not. This driver releases them first, which both kinds allow.
-	 */
 	err = pci_request_regions(pdev, KBUILD_MODNAME);
-	if (!err)
-		err = devm_add_action_or_reset(&pdev->dev, velo_release_regions, pdev);
-	if (err)
-		return err;
+	return err ? err : devm_add_action_or_reset(&pdev->dev, velo_release_regions, pdev);
+}
+
+static int velo_card_map(struct velo_card *card)
+{
+	struct pci_dev *pdev = card->pdev;
+
 	card->regs = pcim_iomap(pdev, VELO_BAR_REGISTERS, 0);
 	card->function = pcim_iomap(pdev, VELO_BAR_FUNCTION, 0);
 	if (!card->regs || !card->function)
@@ -315,7 +318,9 @@ static int velo_card_set_up(struct velo_card *card)
 				     dev_is_dma_coherent(&pdev->dev) ?
 					     "memory is encrypted (mem_encrypt=off)" :
 					     "its accesses do not go through the caches");
-	err = pcim_enable_device(pdev);
+	err = velo_card_request(card);
+	if (!err)
+		err = pcim_enable_device(pdev);
 	if (!err)
 		err = velo_card_map(card);
 	if (!err)

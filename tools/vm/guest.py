@@ -27,7 +27,8 @@ ADDRESS = "10.118.0"
 # A kernel's words for what must not happen.
 COMPLAINT = re.compile(
     r"\b(BUG:|WARNING:|Oops|Kernel panic|KASAN|UBSAN|DMA-API:|kmemleak|ODEBUG|\w+ corruption|"
-    r"INFO: (task .* blocked|trying to register|lockdep)|EXPECTATION FAILED|velo: fault:)"
+    r"INFO: (task .* blocked|trying to register|lockdep)|EXPECTATION FAILED|velo: fault:|"
+    r"resource: Trying to free)"
 )
 PORTS = ("report", "out", "err", "console")
 # Where the card is.
