@@ -5,6 +5,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/pm_runtime.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -205,6 +206,7 @@ void velo_context_end(struct velo_context *ctx)
 	card->lines_free += ctx->lines;
 	card->context_count--;
 	velo_number_leave(card, ctx->number);
+	velo_card_put_awake(card);
 	wake_up_all(&ctx->wait);
 }
 
@@ -222,6 +224,22 @@ static const struct mmu_notifier_ops velo_owner_operations = {
 	.release = velo_owner_ends,
 };
 
+/* A context keeps its card awake. The card wakes up under velo_card.state. */
+static int velo_context_begin_awake(struct velo_context *ctx, struct velo_card_take *take)
+{
+	struct velo_card *card = ctx->card;
+	int err;
+
+	if (pm_runtime_resume_and_get(&card->pdev->dev))
+		return -ENODEV;
+	mutex_lock(&card->state);
+	err = velo_context_begin(ctx, take);
+	mutex_unlock(&card->state);
+	if (err)
+		velo_card_put_awake(card);
+	return err;
+}
+
 /**
  * velo_context_take() - take a context for the process that calls
  * @ctx: the open file
@@ -231,7 +249,6 @@ static const struct mmu_notifier_ops velo_owner_operations = {
  */
 int velo_context_take(struct velo_context *ctx, struct velo_card_take *take)
 {
-	struct velo_card *card = ctx->card;
 	int err;
 
 	if (take->flags)
@@ -245,9 +262,7 @@ int velo_context_take(struct velo_context *ctx, struct velo_card_take *take)
 	if (err)
 		goto out;
 	ctx->mm = current->mm;
-	mutex_lock(&card->state);
-	err = velo_context_begin(ctx, take);
-	mutex_unlock(&card->state);
+	err = velo_context_begin_awake(ctx, take);
 	if (err) {
 		mmu_notifier_unregister(&ctx->owner, ctx->mm);
 		ctx->mm = NULL;

@@ -4,6 +4,8 @@
  * as ethtool -S names those of a network card. They count modulo a power of two.
  */
 #include <linux/bitops.h>
+#include <linux/pm_runtime.h>
+#include <linux/seq_buf.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -123,25 +125,52 @@ static unsigned int velo_counter_places(const struct velo_counter_kind *kind)
 							    VELO_LINKS_MAX;
 }
 
+static u64 velo_counter_read(struct velo_card *card, const struct velo_counter_kind *kind,
+			     u32 offset)
+{
+	void __iomem *base = kind->bar == VELO_BAR_REGISTERS ? card->regs : card->function;
+
+	return (readq(base + offset) & kind->mask) >> __ffs64(kind->mask);
+}
+
 static ssize_t velo_counter_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	struct velo_counter *counter = container_of(attr, struct velo_counter, attr);
 	struct velo_card *card = container_of(dev, struct velo_card, dev);
-	u64 mask = counter->kind->mask;
-	void __iomem *base;
-	u64 word = 0;
-	int err = 0;
+	u64 value = 0;
+	int err;
 
+	if (pm_runtime_resume_and_get(&card->pdev->dev))
+		return -ENODEV;
 	down_read(&card->live);
-	base = counter->kind->bar == VELO_BAR_REGISTERS ? card->regs : card->function;
-	if (card->dead)
-		err = -ENODEV;
-	else
-		word = readq(base + counter->offset);
+	err = card->dead ? -ENODEV : 0;
+	if (!err)
+		value = velo_counter_read(card, counter->kind, counter->offset);
 	up_read(&card->live);
-	if (err)
-		return err;
-	return sysfs_emit(text, "%llu\n", (word & mask) >> __ffs64(mask));
+	velo_card_put_awake(card);
+	return err ? err : sysfs_emit(text, "%llu\n", value);
+}
+
+/**
+ * velo_counters_dump() - write all counters, a line for each
+ * @card: the card, whose registers may be read
+ * @out: where to
+ */
+void velo_counters_dump(struct velo_card *card, struct seq_buf *out)
+{
+	unsigned int i, place;
+
+	for (i = 0; i < ARRAY_SIZE(velo_counter_kinds); i++) {
+		const struct velo_counter_kind *kind = &velo_counter_kinds[i];
+
+		for (place = 0; place < velo_counter_places(kind); place++) {
+			seq_buf_printf(out, "counter ");
+			seq_buf_printf(out, kind->name, place);
+			seq_buf_printf(out, " %llu\n",
+				       velo_counter_read(card, kind,
+							 kind->offset + place * kind->stride));
+		}
+	}
 }
 
 static int velo_counter_add(struct velo_card *card, struct velo_counter *counter,

@@ -491,6 +491,26 @@ void velo_memory_end(struct velo_context *ctx)
 	mutex_unlock(&ctx->card->pages);
 }
 
+/**
+ * velo_memory_count() - count what a context has entered
+ * @ctx: the context
+ * @regions: how many regions
+ * @pages: how many pages they have
+ */
+void velo_memory_count(struct velo_context *ctx, unsigned int *regions, unsigned long *pages)
+{
+	struct velo_region *region;
+
+	*regions = 0;
+	*pages = 0;
+	mutex_lock(&ctx->card->pages);
+	list_for_each_entry(region, &ctx->regions, list) {
+		*regions += region->entered;
+		*pages += region->entered ? region->page_count : 0;
+	}
+	mutex_unlock(&ctx->card->pages);
+}
+
 static void velo_memory_void_of(struct velo_context *ctx, unsigned int number)
 {
 	struct velo_region *region;

@@ -13,6 +13,7 @@
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include "trace.h"
@@ -56,6 +57,8 @@ static_assert(VELO_ANSWER_PATIENCE / 2 < VELO_STOP_CYCLES_MAX);
  * one of them sleeps, messages to all of them interrupt the processor, at most so often.
  */
 #define VELO_MODERATION 2048
+/* A card that nobody uses sleeps after that, if root lets it (power/control). */
+#define VELO_AUTOSUSPEND_MS 2000
 
 static DEFINE_IDA(velo_minors);
 static dev_t velo_devices;
@@ -69,6 +72,7 @@ static void velo_card_release(struct device *dev)
 	struct velo_card *card = container_of(dev, struct velo_card, dev);
 
 	velo_shares_free(card);
+	pci_dev_put(card->pdev);
 	ida_free(&velo_minors, MINOR(dev->devt));
 	kfree(card);
 }
@@ -111,8 +115,10 @@ static void velo_card_rescue(struct work_struct *work)
 	struct velo_card *card = container_of(work, struct velo_card, rescue);
 
 	mutex_lock(&card->state);
-	if (READ_ONCE(card->broken)) /* Else a reset was faster, and the card works. */
+	if (READ_ONCE(card->broken)) { /* Else a reset was faster, and the card works. */
+		velo_dump(card, "broken", true);
 		velo_card_end_contexts(card);
+	}
 	mutex_unlock(&card->state);
 }
 
@@ -123,16 +129,18 @@ static void velo_reset_prepare(struct pci_dev *pdev)
 	struct velo_card *card = pci_get_drvdata(pdev);
 
 	mutex_lock(&card->state);
+	velo_dump(card, "reset", true);
 	velo_card_end_contexts(card);
 	mutex_unlock(&card->state);
 }
 
-static int velo_card_revive(struct velo_card *card)
+/* A card that has slept because nobody used it was not reset, to those who count. */
+static int velo_card_revive(struct velo_card *card, bool is_reset)
 {
 	int err;
 
 	mutex_lock(&card->state);
-	card->resets++;
+	card->resets += is_reset;
 	err = velo_node_check(card);
 	if (!err && READ_ONCE(card->broken) && !velo_node_was_reset(card)) {
 		dev_err(&card->pdev->dev, "the reset had no effect\n");
@@ -158,7 +166,7 @@ static int velo_card_revive(struct velo_card *card)
 /* The kernel calls this after a reset that failed, too. */
 static void velo_reset_done(struct pci_dev *pdev)
 {
-	velo_card_revive(pci_get_drvdata(pdev));
+	velo_card_revive(pci_get_drvdata(pdev), true);
 }
 
 static pci_ers_result_t velo_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
@@ -167,8 +175,13 @@ static pci_ers_result_t velo_error_detected(struct pci_dev *pdev, pci_channel_st
 
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
-	WRITE_ONCE(card->broken, true); /* The function cannot be reached. */
-	velo_reset_prepare(pdev);
+	WRITE_ONCE(card->broken, true); /* Its registers cannot be reached. */
+	/* Else it might write to memory that it is about to lose. */
+	pci_clear_master(pdev);
+	mutex_lock(&card->state);
+	velo_dump(card, "pcie", false);
+	velo_card_end_contexts(card);
+	mutex_unlock(&card->state);
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 						      PCI_ERS_RESULT_NEED_RESET;
 }
@@ -177,8 +190,8 @@ static pci_ers_result_t velo_slot_reset(struct pci_dev *pdev)
 {
 	/* The device was never disabled, so it is not enabled again: its command comes back. */
 	pci_restore_state(pdev);
-	return velo_card_revive(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
-							 PCI_ERS_RESULT_RECOVERED;
+	return velo_card_revive(pci_get_drvdata(pdev), true) ? PCI_ERS_RESULT_DISCONNECT :
+							       PCI_ERS_RESULT_RECOVERED;
 }
 
 static const struct pci_error_handlers velo_error_handlers = {
@@ -191,28 +204,70 @@ static const struct pci_error_handlers velo_error_handlers = {
 /* --- sleep ------------------------------------------------------------------------------------ */
 
 /*
- * A card that sleeps keeps nothing, so contexts end as at a reset. While the machine is awake a
- * card may receive at any time, so there is no runtime power management.
+ * A card that sleeps keeps nothing, so contexts end as at a reset when the machine sleeps. While the
+ * machine is awake a card that has contexts or links may receive at any time, and forwards what other
+ * nodes send each other. One that has neither, and is not broken, sleeps. Each context that is taken
+ * keeps it awake, and who reads a counter wakes it. Settings are written to it when it wakes up.
  */
+static void velo_card_lie_down(struct velo_card *card)
+{
+	velo_card_end_contexts(card);
+	if (!READ_ONCE(card->broken))
+		velo_node_shut_down(card);
+	pci_clear_master(card->pdev);
+}
+
 static int velo_suspend(struct device *dev)
 {
 	struct velo_card *card = dev_get_drvdata(dev);
 
 	mutex_lock(&card->state);
-	velo_card_end_contexts(card);
-	if (!READ_ONCE(card->broken))
-		velo_node_shut_down(card);
+	velo_card_lie_down(card);
 	mutex_unlock(&card->state);
-	pci_clear_master(card->pdev);
 	return 0;
 }
 
 static int velo_resume(struct device *dev)
 {
-	return velo_card_revive(dev_get_drvdata(dev));
+	return velo_card_revive(dev_get_drvdata(dev), true);
 }
 
-static DEFINE_SIMPLE_DEV_PM_OPS(velo_sleep, velo_suspend, velo_resume);
+static int velo_runtime_suspend(struct device *dev)
+{
+	struct velo_card *card = dev_get_drvdata(dev);
+	int err = 0;
+
+	mutex_lock(&card->state);
+	/* Sleep would be a reset of a broken card, for which root has not asked. */
+	if (card->setup.links || READ_ONCE(card->broken))
+		err = -EBUSY;
+	else
+		velo_card_lie_down(card);
+	mutex_unlock(&card->state);
+	return err;
+}
+
+/* A card that does not wake up is broken, as after a reset that failed. */
+static int velo_runtime_resume(struct device *dev)
+{
+	velo_card_revive(dev_get_drvdata(dev), false);
+	return 0;
+}
+
+/**
+ * velo_card_put_awake() - who kept a card awake does so no longer
+ * @card: the card, after pm_runtime_resume_and_get()
+ */
+void velo_card_put_awake(struct velo_card *card)
+{
+	pm_runtime_mark_last_busy(&card->pdev->dev);
+	pm_runtime_put_autosuspend(&card->pdev->dev);
+}
+
+static const struct dev_pm_ops velo_sleep = {
+	SYSTEM_SLEEP_PM_OPS(velo_suspend, velo_resume)
+	RUNTIME_PM_OPS(velo_runtime_suspend, velo_runtime_resume, NULL)
+};
 
 /* --- found, and gone -------------------------------------------------------------------------- */
 
@@ -372,7 +427,7 @@ static struct velo_card *velo_card_make(struct pci_dev *pdev)
 		kfree(card);
 		return NULL;
 	}
-	card->pdev = pdev;
+	card->pdev = pci_dev_get(pdev); /* Open files outlive the function. */
 	mutex_init(&card->state);
 	mutex_init(&card->send);
 	init_rwsem(&card->live);
@@ -420,6 +475,9 @@ static int velo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return err;
 	}
 	pci_save_state(pdev); /* For velo_slot_reset(). */
+	pm_runtime_set_autosuspend_delay(&pdev->dev, VELO_AUTOSUSPEND_MS);
+	pm_runtime_use_autosuspend(&pdev->dev);
+	velo_card_put_awake(card); /* The bus keeps it awake for a probe. */
 	dev_info(&pdev->dev, "%s: %u contexts\n", dev_name(&card->dev),
 		 card->vector_count * velo_contexts_per_vector());
 	return 0;
@@ -429,6 +487,8 @@ static void velo_remove(struct pci_dev *pdev)
 {
 	struct velo_card *card = pci_get_drvdata(pdev);
 
+	pm_runtime_get_noresume(&pdev->dev); /* As it was before the probe; the bus has woken it. */
+	pm_runtime_dont_use_autosuspend(&pdev->dev);
 	cdev_device_del(&card->cdev, &card->dev);
 	if (!pci_device_is_present(pdev))
 		WRITE_ONCE(card->broken, true);
@@ -464,7 +524,7 @@ static struct pci_driver velo_driver = {
 	.remove = velo_remove,
 	.shutdown = velo_shutdown,
 	.err_handler = &velo_error_handlers,
-	.driver.pm = pm_sleep_ptr(&velo_sleep),
+	.driver.pm = pm_ptr(&velo_sleep),
 };
 
 static int __init velo_init(void)

@@ -2,6 +2,7 @@
 /*
  * Settings of a card, and what of it is in use, in /sys/class/velo/veloN.
  */
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -45,7 +46,6 @@ static ssize_t name##_store(struct device *dev, struct device_attribute *attr,		
 static DEVICE_ATTR_RW(name)
 
 VELO_SETTING(node, card->setup.node, velo_node_set_number(card, value), VELO_NODES - 1);
-VELO_SETTING(links, card->setup.links, velo_node_set_links(card, value), U8_MAX);
 VELO_SETTING(ring_patience, card->setup.ring_patience,
 	     velo_node_set_patience(card, &card->setup.ring_patience, value),
 	     VELO_REG_WATCHDOG_CYCLES_MASK);
@@ -58,6 +58,35 @@ VELO_SETTING(answer_patience, card->setup.answer_patience,
 	     value == 1 ? -EINVAL : /* The hardware counts halves of it. */
 			  velo_node_set_patience(card, &card->setup.answer_patience, value),
 	     VELO_REG_ANSWER_WATCHDOG_CYCLES_MASK);
+
+static ssize_t links_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%u\n", READ_ONCE(velo_card_of(dev)->setup.links));
+}
+
+/* Links keep a card awake, so it wakes up for them, and may sleep once it has none. */
+static ssize_t links_store(struct device *dev, struct device_attribute *attr, const char *text,
+			   size_t len)
+{
+	struct velo_card *card = velo_card_of(dev);
+	u32 links;
+	int err = kstrtou32(text, 0, &links);
+
+	if (err)
+		return err;
+	if (links > U8_MAX)
+		return -EINVAL;
+	err = pm_runtime_resume_and_get(&card->pdev->dev);
+	if (err)
+		return err;
+	mutex_lock(&card->state);
+	velo_node_set_links(card, links);
+	mutex_unlock(&card->state);
+	velo_card_put_awake(card);
+	return len;
+}
+
+static DEVICE_ATTR_RW(links);
 
 static ssize_t routes_show(struct device *dev, struct device_attribute *attr, char *text)
 {

@@ -49,6 +49,7 @@
 /* A word of the routing table that means: no way (spec/velo_regs.rdl). */
 #define VELO_ROUTE_NONE 14
 
+struct seq_buf;
 struct velo_card;
 
 /**
@@ -153,7 +154,8 @@ struct velo_setup {
  * @send: see above
  * @live: see above
  * @pages: see above
- * @dead: neither open nor register may be used; written under @state and @live
+ * @dead: neither open nor register may be used, also while the card sleeps; written under @state
+ *	and @live
  * @broken: the card has not answered and is no bus master any more
  * @rescue: ends all contexts of a broken card
  * @vectors: as many as @vector_count
@@ -273,6 +275,10 @@ struct velo_context {
 
 /* pci.c */
 void velo_card_end_contexts(struct velo_card *card);
+void velo_card_put_awake(struct velo_card *card);
+
+/* dump.c */
+void velo_dump(struct velo_card *card, const char *why, bool answers);
 
 /* node.c */
 int velo_node_check(struct velo_card *card);
@@ -333,6 +339,7 @@ int velo_memory_init(struct velo_card *card);
 int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter);
 int velo_memory_withdraw(struct velo_context *ctx, u32 first_page);
 void velo_memory_end(struct velo_context *ctx);
+void velo_memory_count(struct velo_context *ctx, unsigned int *regions, unsigned long *pages);
 void velo_memory_void(struct velo_card *card, unsigned int number);
 void velo_memory_free(struct velo_context *ctx);
 u64 velo_memory_pages_word(struct velo_card *card);
@@ -376,5 +383,6 @@ extern const struct file_operations velo_file_operations;
 /* sysfs.c, counters.c */
 extern const struct attribute_group velo_settings_group;
 int velo_counters_init(struct velo_card *card);
+void velo_counters_dump(struct velo_card *card, struct seq_buf *out);
 
 #endif

@@ -638,8 +638,180 @@ static void sleep_is_as_a_reset(void)
 	user_end(user_start(HEIR, puts_into_memory));
 }
 
+/* Whether a file of the card comes to say this, within ten seconds. */
+static bool comes_to(const char *name, const char *text)
+{
+	char path[PATH_MAX], said[64];
+	unsigned int i;
+
+	snprintf(path, sizeof(path), SYSFS "%s", name);
+	for (i = 0; i < 1000; i++) {
+		int file = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t len = read(file, said, sizeof(said) - 1);
+
+		close(file);
+		said[len > 0 ? len : 0] = '\0';
+		if (!strncmp(said, text, strlen(text)))
+			return true;
+		usleep(10000);
+	}
+	printf("# %s says %s\n", name, said);
+	return false;
+}
+
+#define STATUS "device/power/runtime_status"
+
+static void a_card_that_nobody_uses_sleeps(void)
+{
+	const long moderation = sysfs_number("moderation"), resets = sysfs_number("resets");
+	struct velo_card_take take;
+	char text[32];
+	int file;
+
+	CHECK(comes_to(STATUS, "active"));
+	CHECK(sysfs_write("device/power/autosuspend_delay_ms", "10") == 0);
+	CHECK(sysfs_write("device/power/control", "auto") == 0);
+	CHECK(comes_to(STATUS, "suspended"));
+	CHECK(comes_to("device/power_state", "D3hot"));
+	/* What it is told in its sleep it knows afterwards: with a context it says so itself. */
+	CHECK(sysfs_write("moderation", "12345") == 0);
+	CHECK(comes_to(STATUS, "suspended"));
+	file = context_open(&take);
+	CHECK(sysfs_number("moderation") == 12345);
+	user_end(user_start(HEIR, exchanges_messages));
+	usleep(300000);
+	CHECK(sysfs_write("moderation", "12346") == 0 && sysfs_number("moderation") == 12346);
+	CHECK(comes_to(STATUS, "active"));
+	close(file);
+	CHECK(comes_to(STATUS, "suspended"));
+	/* Counters tell how it is now; they begin anew. */
+	CHECK(sysfs_number("counters/sent") == 0);
+	CHECK(comes_to(STATUS, "suspended"));
+	user_end(user_start(HEIR, exchanges_messages));
+	user_end(user_start(HEIR, puts_into_memory));
+	CHECK(comes_to(STATUS, "suspended"));
+	/* It forwards for others. */
+	CHECK(sysfs_write("links", "1") == 0);
+	usleep(300000);
+	CHECK(comes_to(STATUS, "active"));
+	CHECK(sysfs_write("links", "0") == 0);
+	CHECK(comes_to(STATUS, "suspended"));
+	snprintf(text, sizeof(text), "%ld", moderation);
+	CHECK(sysfs_write("moderation", text) == 0);
+	CHECK(sysfs_write("device/power/autosuspend_delay_ms", "2000") == 0);
+	CHECK(sysfs_write("device/power/control", "on") == 0);
+	CHECK(sysfs_number("moderation") == moderation && sysfs_number("resets") == resets);
+}
+
+/* --- errors that the bus reports -------------------------------------------------------------- */
+
+#define INJECTOR "/dev/aer_inject"
+#define PCI_POISONED 0x1000u /* which is not fatal by itself */
+#define PCI_MALFORMED 0x40000u /* which is */
+
+/* As drivers/pci/pcie/aer_inject.c has it. */
+struct injected {
+	uint8_t bus, device, function;
+	uint32_t uncorrectable, correctable, header[4], domain;
+};
+
+static bool inject(uint32_t uncorrectable)
+{
+	struct injected error = { .uncorrectable = uncorrectable };
+	unsigned int bus, device, function;
+	char slot[PATH_MAX];
+	int file = open(INJECTOR, O_WRONLY | O_CLOEXEC);
+	bool is_done;
+
+	if (!realpath(SYSFS "device", slot) ||
+	    sscanf(strrchr(slot, '/'), "/%x:%x:%x.%x", &error.domain, &bus, &device, &function) != 4)
+		return false;
+	error.bus = (uint8_t)bus;
+	error.device = (uint8_t)device;
+	error.function = (uint8_t)function;
+	is_done = write(file, &error, sizeof(error)) == sizeof(error);
+	close(file);
+	return is_done;
+}
+
+static void an_error_that_is_not_fatal_ends_nothing(void)
+{
+	const long resets = sysfs_number("resets");
+	struct pollfd poll_file = { -1, POLLIN, 0 };
+	struct velo_card_take take;
+
+	poll_file.fd = context_open(&take);
+	CHECK(inject(PCI_POISONED));
+	CHECK(poll(&poll_file, 1, 1000) == 0);
+	CHECK(sysfs_number("resets") == resets && sysfs_number("broken") == 0);
+	user_end(user_start(HEIR, exchanges_messages));
+	close(poll_file.fd);
+}
+
+static void a_fatal_error_is_as_a_reset(void)
+{
+	const long resets = sysfs_number("resets"), moderation = sysfs_number("moderation");
+	struct pollfd poll_file = { -1, POLLIN, 0 };
+	struct velo_card_take take;
+	char text[32];
+	uint32_t page;
+
+	poll_file.fd = context_open(&take);
+	CHECK(context_enter(poll_file.fd, pages(1), PAGE, 7, &page) == 0);
+	CHECK(inject(PCI_MALFORMED));
+	CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents & POLLHUP);
+	CHECK_FAILS(context_withdraw(poll_file.fd, page), ENODEV);
+	close(poll_file.fd);
+	snprintf(text, sizeof(text), "%ld", resets + 1);
+	CHECK(comes_to("resets", text));
+	CHECK(comes_to("broken", "0"));
+	CHECK(sysfs_number("moderation") == moderation);
+	user_end(user_start(HEIR, exchanges_messages));
+	user_end(user_start(HEIR, puts_into_memory));
+}
+
+/* --- pictures --------------------------------------------------------------------------------- */
+
+#define PICTURES "/sys/class/devcoredump"
+#define PICTURE SYSFS "device/devcoredump/data"
+
+/* Also a memory that nobody may see is in no picture. */
+static void a_reset_leaves_a_picture_of_the_card(void)
+{
+	static char picture[1 << 18];
+	struct velo_card_take take;
+	char wanted[64];
+	size_t length = 0;
+	ssize_t len = 1;
+	uint64_t *secret;
+	uint32_t page;
+	int context, file;
+
+	(void)file_write(PICTURE, "1"); /* An earlier one goes. */
+	context = context_open(&take);
+	secret = pages(1);
+	memcpy(secret, "velosecret", 10);
+	CHECK(context_enter(context, secret, PAGE, 7, &page) == 0);
+	CHECK(sysfs_write("device/reset", "1") == 0);
+	file = open(PICTURE, O_RDONLY | O_CLOEXEC);
+	while (len > 0 && length < sizeof(picture) - 1) {
+		len = read(file, picture + length, sizeof(picture) - 1 - length);
+		length += len > 0 ? (size_t)len : 0;
+	}
+	close(file);
+	CHECK(!strncmp(picture, "card velo0 why=reset", 20));
+	snprintf(wanted, sizeof(wanted), "\ncontext number=%u user=0 ", take.number);
+	CHECK(strstr(picture, wanted));
+	CHECK(strstr(picture, " regions=1 pages=1\n") && strstr(picture, "\ncounter sent "));
+	CHECK(!memmem(picture, length, "velosecret", 10));
+	CHECK(file_write(PICTURE, "1") == 0);
+	close(context);
+}
+
 int main(int argc, char **argv)
 {
+	/* Kernels that have neither this nor the other are told in driver/README.md. */
+	const bool has_injector = !system("modprobe -q aer_inject") && !access(INJECTOR, W_OK);
 	const struct test tests[] = {
 		{ "number_is_kept_while_memory_is_entered_for_it",
 		  number_is_kept_while_memory_is_entered_for_it },
@@ -657,6 +829,12 @@ int main(int argc, char **argv)
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
 		{ "a_bad_store_is_no_failure_of_the_machine", a_bad_store_is_no_failure_of_the_machine },
 		{ "sleep_is_as_a_reset", sleep_is_as_a_reset },
+		{ "a_card_that_nobody_uses_sleeps", a_card_that_nobody_uses_sleeps },
+		{ "an_error_that_is_not_fatal_ends_nothing",
+		  has_injector ? an_error_that_is_not_fatal_ends_nothing : NULL },
+		{ "a_fatal_error_is_as_a_reset", has_injector ? a_fatal_error_is_as_a_reset : NULL },
+		{ "a_reset_leaves_a_picture_of_the_card",
+		  access(PICTURES, F_OK) ? NULL : a_reset_leaves_a_picture_of_the_card },
 	};
 	const long links = sysfs_number("links");
 	char text[32];
