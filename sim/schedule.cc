@@ -162,10 +162,8 @@ void Schedule::take_call(unsigned channel)
     }
     *thread.call = call;
     thread.time_ps = std::max(thread.time_ps, call.time_ps);
-    if (cards_.any()) {
+    if (cards_.any())
         thread.time_ps = std::max(thread.time_ps, hardware_.clock().start_ps(hardware_.cycle()));
-        cards_since_ = hardware_.cycle();
-    }
     if (thread.state == State::kAside && thread.time_ps < now_ps_)
         area_.report(thread.late ? SIM_CAUSE_LATE : SIM_CAUSE_ASIDE, thread.rank,
                      thread.late ? "slept" : thread.slept_in);
@@ -345,9 +343,7 @@ Schedule::Reached Schedule::advance()
 bool Schedule::run_cards()
 {
     cards_.serve();
-    if (cards_.has_work() || cards_.give())
-        cards_since_ = hardware_.cycle();
-    if (hardware_.is_quiet() || hardware_.is_barren(cards_since_))
+    if (hardware_.is_quiet())
         return false;
     // What waits may wait for a cycle: there is one in any case.
     unsigned steps = 0;

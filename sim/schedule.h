@@ -88,7 +88,6 @@ class Schedule
     std::set<uint64_t> ranks_; // that have attached
     bool any_attached_ = false;
     std::set<int> registered_; // processes that have registered memory
-    uint64_t cards_since_ = 0; // the cycle in which something last came from a guest or a thread
 
     // --- taking calls ---
     void take_calls();

@@ -44,8 +44,6 @@ class Card final : private Device, private Host
 
     pollfd waits_for() const { return server_.waits_for(); }
     bool has_work() const { return server_.has_work(); }
-    // The function has not taken all that it was given.
-    bool gives() const { return function_.next_access_cycle() != UINT64_MAX; }
     // Part of a line has come, and waits a while for the rest.
     bool holds_line() const { return !line_.empty(); }
     void serve() { server_.serve(); }

@@ -53,14 +53,6 @@ bool Cards::has_work() const
     return false;
 }
 
-bool Cards::give() const
-{
-    for (const auto &card : cards_)
-        if (card->gives())
-            return true;
-    return false;
-}
-
 bool Cards::holds_line() const
 {
     for (const auto &card : cards_)
@@ -75,10 +67,11 @@ void Cards::run(const std::function<bool()> &ended)
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    uint64_t since_cycle = hardware_.cycle();
     std::vector<pollfd> polls;
     while (!ended()) {
-        bool rests = hardware_.is_quiet() || hardware_.is_barren(since_cycle);
+        // Not as soon as nothing has come for long: a card gives up what it waits for only after a
+        // time, for which a guest waits, too.
+        bool rests = hardware_.is_quiet();
         polls.clear();
         for (const auto &card : cards_)
             polls.push_back(card->waits_for());
@@ -89,10 +82,8 @@ void Cards::run(const std::function<bool()> &ended)
                           : holds              ? &soon
                                                : nullptr,
                           &before);
-        if (ready > 0 || holds || has_work()) {
+        if (ready > 0 || holds || has_work())
             serve();
-            since_cycle = hardware_.cycle();
-        }
         for (unsigned i = 0; i < kStepsAtATime && !hardware_.is_quiet() && !(i > 0 && has_work());
              i++)
             hardware_.step(hardware_.cycle() + 1);

@@ -35,8 +35,6 @@ class Cards
     // A guest waits for the next cycles: a few of them between two calls of serve().
     static constexpr unsigned kStepsAtATime = 32;
     bool has_work() const;
-    // A guest's access has not come to its function yet.
-    bool give() const;
     bool holds_line() const;
     // Goes on until `ended`, which a signal brings about. Sleeps while the cluster rests.
     void run(const std::function<bool()> &ended);
