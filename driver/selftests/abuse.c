@@ -8,9 +8,8 @@
  * -r: root resets the card now and then. -d: the card's times, and the bound with them, are divided
  * by this (64): a simulated card takes seconds for what a real one does in milliseconds. -o: the two
  * also have more stores under way than they may. The card then drops lines of others, as the
- * contract's "Not yet" has it, so the third user sends by pwrite(), which tells. (A card that is
- * overrun takes nothing for 65,535 cycles at a time. On a slow machine QEMU does not wait so long for
- * a simulated one, and to the guest it is gone.)
+ * contract's "Not yet" has it, so the third user sends by pwrite(), which tells. (Times that are
+ * divided by 64 are over before a simulated card is full; divided by 2 they are not.)
  *
  * The third user must lose nothing, nobody may read or write memory without a grant, and the third
  * user must never wait for longer than the bound of Documentation/userspace-api/velo.rst. A
