@@ -427,16 +427,51 @@ static void a_link_that_is_down_stops_nobody(void)
 	CHECK(sysfs_write("links", "0") == 0);
 }
 
-static void a_node_that_never_answers_stops_nobody(void)
+static void set_way(unsigned int way)
 {
 	char routes[32];
 
-	snprintf(routes, sizeof(routes), "%u 15", UNANSWERING);
+	snprintf(routes, sizeof(routes), "%u %u", UNANSWERING, way);
 	CHECK(sysfs_write("routes", routes) == 0);
+}
+
+static void a_node_that_never_answers_stops_nobody(void)
+{
+	set_way(15);
 	hog_of_the_network(gets_from_nowhere, "answer_patience");
-	snprintf(routes, sizeof(routes), "%u 14", UNANSWERING);
-	CHECK(sysfs_write("routes", routes) == 0);
+	set_way(14);
 	CHECK(sysfs_write("answer_patience", "1") == EINVAL);
+}
+
+/* Nothing else happens on the card meanwhile. */
+static void sleeps_until_a_get_is_given_up(void)
+{
+	const off_t descriptors = (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0);
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = { 0 }, answer[2] = { 0 };
+	struct port port;
+	uint32_t page;
+
+	port_open(&port, VELO_CARD_ANY);
+	CHECK(context_enter(port.file, pages(1), PAGE, 7, &page) == 0);
+	words[0] = velo_rma_descriptor_word0_pack(VELO_RMA_OP_GET, VELO_RMA_PLACE_REQUESTER, 0,
+						  UNANSWERING, (uint8_t)port.take.number, 17, 64);
+	words[1] = velo_registered_address_pack(0, page);
+	words[2] = velo_registered_address_pack(0, page);
+	CHECK(pwrite(port.file, words, sizeof(words), descriptors) == sizeof(words));
+	CHECK(notified(&port, answer));
+	CHECK(velo_rma_notification_error(answer[0]) == VELO_ERROR_LOST);
+}
+
+static void who_waits_for_an_answer_that_never_comes_is_woken(void)
+{
+	char before[32];
+
+	snprintf(before, sizeof(before), "%ld", sysfs_number("answer_patience"));
+	set_way(15);
+	CHECK(sysfs_write("answer_patience", "200000") == 0);
+	user_end(user_start(HEIR, sleeps_until_a_get_is_given_up));
+	CHECK(sysfs_write("answer_patience", before) == 0);
+	set_way(14);
 }
 
 /* --- sending --------------------------------------------------------------------------------- */
@@ -824,6 +859,8 @@ int main(int argc, char **argv)
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
 		{ "a_link_that_is_down_stops_nobody", a_link_that_is_down_stops_nobody },
 		{ "a_node_that_never_answers_stops_nobody", a_node_that_never_answers_stops_nobody },
+		{ "who_waits_for_an_answer_that_never_comes_is_woken",
+		  who_waits_for_an_answer_that_never_comes_is_woken },
 		{ "a_refused_add_is_never_done", a_refused_add_is_never_done },
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
