@@ -78,6 +78,7 @@ static struct {
 	volatile bool is_lost; /* the bystander waits no longer */
 #define WRONG_COUNT(name, text) uint64_t name;
 	WRONGS(WRONG_COUNT)
+	uint64_t ours_taken;
 	uint64_t rounds, messages, puts, gets, adds;
 	uint64_t in_doubt; /* what a call said may have been dropped */
 	uint64_t lost, bytes_read, bytes_written, stops, errors;
@@ -263,6 +264,7 @@ static void take_ours(struct port *port, uint32_t number, uint32_t to)
 		}
 		usleep(20000);
 	}
+	count(&told->ours_taken);
 }
 
 static void end_open(struct end *end, uint32_t number, uint32_t peer)
@@ -1227,8 +1229,15 @@ static int run(uint64_t seconds)
 
 	set_times(before, true);
 	set_grants();
+	/* A number belongs to whoever takes it first, so those who do wrong come when ours are taken. */
 	for (i = 0; i < ROLES; i++)
-		role_start(&roles[i]);
+		if (!roles[i].is_killed)
+			role_start(&roles[i]);
+	for (i = 0; i < REST_MS && told->ours_taken < OURS; i++)
+		usleep(1000);
+	for (i = 0; i < ROLES; i++)
+		if (roles[i].is_killed)
+			role_start(&roles[i]);
 	go_on_until(begun_ms + seconds * 1000, true, begun_ms);
 	tell_state();
 	/* Without those who did wrong all goes on for a while. */
