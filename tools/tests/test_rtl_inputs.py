@@ -32,6 +32,7 @@ TESTS = {name: f"rtl/{name}/test/test_{name}.py" for name in ("fifo", "link", "a
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("FRESH", raising=False)  # The night sets it.
     monkeypatch.setattr(kept, "ROOT", tmp_path)
     monkeypatch.setattr(rtl_inputs, "ROOT", tmp_path)
     monkeypatch.setattr(rtl_inputs, "SHARED", ("pyproject.toml", "rtl/conftest.py", "spec"))
