@@ -39,8 +39,9 @@ PUT, GET, REQUESTER = 1, 2, 1
 BASE, SIZE = 0x1_0000_0000, 1 << 17
 RING, QUEUE, TABLE, FRAMES = 0x0, 0x4000, 0x5000, 0x8000
 SLOTS_LOG2, ENTRIES_LOG2 = 6, 3
-COMMAND, DEVICE_CONTROL, MSIX_CONTROL = 0x04, 0x48, 0x82
-MASTER, MSIX_ENABLE, FLR = 6, 0x8000, 0x80  # FLR: in the control's second byte
+COMMAND, DEVICE_CONTROL, MSIX_CONTROL, POWER_CONTROL = 0x04, 0x48, 0x82, 0x94
+MASTER, MSIX_ENABLE, D3HOT = 6, 0x8000, 3
+FLR = 0x80  # in the second byte of the device's control
 
 Spec = dict[str, Any]
 
@@ -317,12 +318,13 @@ def a_client_finds_the_card(simulator: Simulator) -> None:
         for bar, size in bits.items():
             client.write(CONFIG, 0x10 + 4 * bar, (1 << 64) - 1)
             assert client.read(CONFIG, 0x10 + 4 * bar) & ~0xF == (1 << 64) - (1 << size)
-        # Capabilities end, and among them are PCI Express with FLR, and MSI-X.
+        # Capabilities end: power states, PCI Express with FLR, and MSI-X.
         found, at = {}, client.read(CONFIG, 0x34, 1)
         while at:
             found[client.read(CONFIG, at, 1)] = at
             at = client.read(CONFIG, at + 1, 1)
-        assert set(found) == {0x10, 0x11}
+        assert set(found) == {0x01, 0x10, 0x11}
+        assert found[0x01] + 4 == POWER_CONTROL
         assert client.read(CONFIG, found[0x10] + 4, 4) >> 28 & 1
         assert client.read(CONFIG, found[0x11] + 2, 2) == constant["pcie_vectors"] - 1
         # The registers of the node and of the function.
@@ -507,6 +509,19 @@ def a_function_level_reset_leaves_nothing_behind(simulator: Simulator) -> None:
         guest.get(SETUP)  # waits for its end, as a driver does for 100 ms
 
     reset_in_the_middle(simulator, reset)
+
+
+def a_sleep_leaves_nothing_behind(simulator: Simulator) -> None:
+    """And while a card sleeps its memory answers nobody."""
+
+    def sleep(guest: Guest) -> None:
+        guest.client.write(CONFIG, POWER_CONTROL, D3HOT, 1)
+        assert guest.get(SETUP) == (1 << 64) - 1
+        guest.set(SETUP, 5)
+        guest.client.write(CONFIG, POWER_CONTROL, 0, 1)
+        assert guest.get(SETUP) & 0xFF != 5
+
+    reset_in_the_middle(simulator, sleep)
 
 
 def a_guest_that_goes_leaves_nothing_behind(simulator: Simulator) -> None:
@@ -920,6 +935,7 @@ CASES = [
     memory_that_was_not_given_stays_as_it_is,
     a_reset_leaves_nothing_behind,
     a_function_level_reset_leaves_nothing_behind,
+    a_sleep_leaves_nothing_behind,
     a_guest_that_goes_leaves_nothing_behind,
     wrong_messages_are_refused_and_change_nothing,
     what_cannot_be_parsed_ends_the_connection,
