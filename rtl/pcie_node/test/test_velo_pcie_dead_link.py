@@ -269,7 +269,8 @@ async def messages_behind_those_for_a_link_that_is_down_are_not_lost(dut: Any) -
     low, high = await start(dut)
     flooding, user = users(low, high)
     by = Bystander(user)
-    # Long enough that the node is full of packets before the link is dead, and no answer is overdue then.
+    # Long enough that the node is full of packets before the link is dead, and no answer is
+    # overdue then.
     access = 6000
     await low.set(ACCESS_WATCHDOG, 1 << 32 | access)
     await low.set(ANSWER_WATCHDOG, 1 << 32 | 2 * access)
