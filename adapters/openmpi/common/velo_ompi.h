@@ -151,21 +151,27 @@ static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
         idle->oversubscribed || (idle->automatic && opal_progress_yield_when_idle), 0);
 }
 
-/**
- * Is all to be taken that has come, at once, and not a message a look? So it is where ranks
- * outnumber cores and threads of a rank poll for each other: a thread that is woken for one message
- * finds no second one, and sleeps again. A rank of one thread would take messages that it has not
- * asked for yet, which costs a copy. The caller holds what keeps others from polling.
- */
-static inline bool velo_ompi_idle_takes_all(struct velo_ompi_idle *idle)
+/** Notes that this thread polls, where ranks outnumber cores. The caller holds what keeps other
+ *  threads from polling. */
+static inline void velo_ompi_idle_note_thread(struct velo_ompi_idle *idle)
 {
     if (!velo_ompi_idle_is_crowd(idle) || !opal_using_threads())
-        return false;
+        return;
     if (!idle->has_poller)
         idle->poller = pthread_self();
     idle->has_poller = true;
     idle->has_others = idle->has_others || !pthread_equal(idle->poller, pthread_self());
-    return idle->has_others;
+}
+
+/**
+ * Does one look take all messages that have come, and not one? It does where ranks outnumber cores
+ * and several threads of a rank have polled: a thread that is woken for one message finds no second
+ * one, and sleeps again. A rank of one thread would take messages that it has not asked for yet,
+ * which costs a copy. The caller has called velo_ompi_idle_note_thread() before.
+ */
+static inline bool velo_ompi_idle_takes_all(const struct velo_ompi_idle *idle)
+{
+    return velo_ompi_idle_is_crowd(idle) && idle->has_others;
 }
 
 /**

@@ -287,6 +287,7 @@ static void deliver_message(const struct velo_msg *msg)
  * look for one only after two looks in a row have found a message, or among threads of a crowd. */
 static __attribute__((noinline)) int take(struct velo_msg *msg)
 {
+    velo_ompi_idle_note_thread(&btl_velo.idle);
     bool takes_all = velo_ompi_idle_takes_all(&btl_velo.idle);
     int count = 0, most = btl_velo.in_stream || takes_all ? BURST_MSGS : 1;
     do {
@@ -352,7 +353,7 @@ static __attribute__((noinline)) int work(int received, bool *yields)
 {
     int events = received;
     uint32_t polls = btl_velo.polls;
-    (void)velo_ompi_idle_takes_all(&btl_velo.idle); /* Notes who polls. */
+    velo_ompi_idle_note_thread(&btl_velo.idle);
     if (btl_velo.waiting > 0)
         events += btl_velo_send_waiting();
     if (must_serve(events)) {

@@ -11,8 +11,8 @@
 /* A thread that polls keeps the lock for a microsecond or so: sleeping for it would take longer,
  * unless that thread has lost its core. */
 #define LOCK_TRIES 100
-/* Whoever takes all that has come ends its requests after so many messages, or up to one burst of
- * the queues more. */
+/* A thread that takes all that has come stops after this many messages and ends their requests. The
+ * queues hand out messages in bursts, so it may be up to one burst more. */
 #define MESSAGES_AT_ONCE 32
 
 void mtl_velo_status_cancelled(ompi_status_public_t *status)
@@ -105,7 +105,8 @@ void mtl_velo_end_done(void)
     }
 }
 
-/* The queues take one message at first, as is best for a ping-pong. */
+/* One call of velo_mq_progress() may take a single message, as is best for a ping-pong: so several
+ * calls, until one finds nothing. */
 static int take_all(void)
 {
     int events = 0, more;
@@ -120,6 +121,7 @@ int mtl_velo_progress(void)
 {
     if (!mtl_velo_lock_to_poll())
         return 0; /* Another thread does it, or comes first. */
+    velo_ompi_idle_note_thread(&mtl_velo.idle);
     bool takes_all = velo_ompi_idle_takes_all(&mtl_velo.idle);
     int events = takes_all ? take_all() : velo_mq_progress(mtl_velo.mq);
     enum velo_ompi_rest rest = velo_ompi_idle_rest(&mtl_velo.idle, events);
