@@ -144,22 +144,24 @@ module velo_switch_props
               out_held_q[0][0] != '0)
   `VELO_COVER(SwallowedWithoutCredits, out_sunk[0] && out_held_q[0][0] != '0)
 
-  // Who waits for the link is seen, and nobody else: packets for it, by their first words now and four cycles before, that
-  // are not over behind it. Of three at least one waits: one leaves, and the end of the one before it may be on its way.
-  logic [4:0][4:0] for_link_q;  // have begun, of now and of the cycles before
+  // `out_waited_o` tells of packets that wait for the link, and of nothing else. Counted are packets for the link whose
+  // first word has come, in this cycle and in those before, and packets that have ended behind its output. Of three
+  // packets that came four cycles before and have not ended, at least one waits: one may be leaving, and the end of
+  // another may be on its way through the output.
+  logic [3:0][4:0] for_link_q;  // packets that have come, one to four cycles before
   logic [4:0] for_link, over_q;
   always_comb begin
     for_link = for_link_q[0];
     for (int p = 0; p < 4; p++) for_link += 5'(in_valid[p] && in_sop[p] && leave_i[p]);
   end
   always_ff @(posedge clk_i) begin
-    for_link_q <= rst_ni ? {for_link_q[3:0], for_link} : '0;
+    for_link_q <= rst_ni ? {for_link_q[2:0], for_link} : '0;
     over_q     <= rst_ni ? over_q + 5'(out_sunk[0] || (out_valid[0] && out_eop[0])) : '0;
   end
   `VELO_ASSERT(WaitingIsSeen,
-               out_waited[0] || for_link_q[3] - over_q < 5'd3 || over_q > for_link_q[3])
+               out_waited[0] || for_link_q[3] < over_q + 5'd3)
   `VELO_ASSERT(NothingWaitsWithoutCause, !out_waited[0] || for_link_q[0] != over_q)
-  `VELO_COVER(ThreeAreInside, for_link_q[3] - over_q == 5'd3 && over_q != '0)
+  `VELO_COVER(ThreeAreInside, for_link_q[3] == over_q + 5'd3 && over_q != '0)
 
   // Numbered: the words from node port 0 (port 1 here) to node port 0, if all of its packets go there.
   logic numbers;
