@@ -224,7 +224,10 @@ static const struct mmu_notifier_ops velo_owner_operations = {
 	.release = velo_owner_ends,
 };
 
-/* A context keeps its card awake. The card wakes up under velo_card.state. */
+/*
+ * A context keeps its card awake. A card that wakes up takes velo_card.state, so this function takes
+ * it only afterwards.
+ */
 static int velo_context_begin_awake(struct velo_context *ctx, struct velo_card_take *take)
 {
 	struct velo_card *card = ctx->card;

@@ -25,29 +25,35 @@
 /* The kernel keeps one line of stores for itself. */
 #define VELO_LINES_KERNEL 1
 /*
- * How long one process may stop others: 100 ms at 100 MHz, in cycles. The times below are such that
- * each of these stops ends by then. (They are computed: no card of that clock has been measured.)
+ * How long one process may stop others: 100 ms at 100 MHz, in cycles. The times below are such
+ * that each of these stops ends by then. (They are computed: no card of that clock has been
+ * measured.)
  *
  * The node drops what is for a full ring or queue after the ring's patience. In front of a
- * descriptor of another context there may be those in the RMA unit, the stores in the function, and
- * some packets in the node, and each may have notifications for three full queues.
+ * descriptor of another context there may be those in the RMA unit, the stores in the function,
+ * and some packets in the node, and each may have notifications for three full queues.
  */
 #define VELO_STOP_CYCLES_MAX 10000000u
 #define VELO_DESCRIPTORS_QUEUED 72
 #define VELO_PACKETS_QUEUED 8
 #define VELO_NOTIFICATIONS_MAX 3
 /*
- * How long a store waits to leave, in times that all stores which the function holds wait for full
- * rings. A link that is down is dead when packets have waited for it for a quarter to half of that:
- * until then they stand in the way of other stores, which must not be given up.
+ * The access patience is how long a store may wait to leave. It is this many times as long as all
+ * stores that the function holds may wait for full rings. The node takes a link that is down for
+ * dead when packets have waited for it for a quarter to half of that time. Until then these
+ * packets stand in the way of other stores, which must not be given up.
  */
 #define VELO_ACCESS_RINGS 4
 /*
- * A node that owes as many answers as it may for half of the answer patience gets no more requests;
- * until then descriptors behind the next one wait.
+ * A node that owes as many answers as it may for half of the answer patience gets no more
+ * requests; until then descriptors behind the next one wait.
  */
 #define VELO_ANSWER_PATIENCE (1u << 24)
-/* Half of the access patience, for any number of lines: velo_ring_patience() is below its quotient. */
+/*
+ * The access patience for any number of lines: lines times velo_ring_patience() is below
+ * VELO_STOP_CYCLES_MAX / VELO_NOTIFICATIONS_MAX. Half of it ends a stop in time, and all of it
+ * fits the register.
+ */
 static_assert(VELO_ACCESS_RINGS / 2 <= VELO_NOTIFICATIONS_MAX);
 static_assert(VELO_ACCESS_RINGS * VELO_STOP_CYCLES_MAX / VELO_NOTIFICATIONS_MAX <
 	      VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK);
@@ -204,10 +210,11 @@ static const struct pci_error_handlers velo_error_handlers = {
 /* --- sleep ------------------------------------------------------------------------------------ */
 
 /*
- * A card that sleeps keeps nothing, so contexts end as at a reset when the machine sleeps. While the
- * machine is awake a card that has contexts or links may receive at any time, and forwards what other
- * nodes send each other. One that has neither, and is not broken, sleeps. Each context that is taken
- * keeps it awake, and who reads a counter wakes it. Settings are written to it when it wakes up.
+ * A card that sleeps keeps nothing, so contexts end as at a reset when the machine sleeps. While
+ * the machine is awake a card that has contexts or links may receive at any time, and forwards
+ * what other nodes send each other. One that has neither, and is not broken, sleeps. Each context
+ * that is taken keeps it awake, and who reads a counter wakes it. Settings are written to it when
+ * it wakes up.
  */
 static void velo_card_lie_down(struct velo_card *card)
 {
@@ -284,8 +291,8 @@ static void velo_release_regions(void *data)
 }
 
 /*
- * Before pcim_enable_device(): after it some kernels release the regions once more by themselves, and
- * newer ones do not.
+ * Before pcim_enable_device(): after it some kernels release the regions once more by themselves,
+ * and newer ones do not.
  */
 static int velo_card_request(struct velo_card *card)
 {

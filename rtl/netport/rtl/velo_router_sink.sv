@@ -10,8 +10,8 @@
 // from its first word on. While a link is not dead, the link itself says by `stop_i` when a packet may begin.
 //
 // One clock for all links, which stands while nothing waits for a link that is down: a node whose cables are not
-// plugged in is at rest. Errors: none. Source: VELO white paper (a watchdog, so that a
-// core that stalls cannot hang the machine); case-for-fpga, section 3.
+// plugged in is at rest. Errors: none. Source: VELO white paper (a watchdog, so that a core that stalls cannot hang the
+// machine); case-for-fpga, section 3.
 
 `include "velo_assert.svh"
 
