@@ -1228,6 +1228,9 @@ static int run(uint64_t seconds)
 	long before[sizeof(times) / sizeof(*times)];
 
 	set_times(before, true);
+	/* A card with links keeps numbers for the users of programs that have ended, ours, too. */
+	if (sysfs_write("release", "all"))
+		wrong(&told->errors, 1, "numbers cannot be given up");
 	set_grants();
 	/* A number belongs to whoever takes it first, so those who do wrong come when ours are taken. */
 	for (i = 0; i < ROLES; i++)
