@@ -8,6 +8,7 @@
 #define VELO_MPI_COMMON_VELO_OMPI_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -68,7 +69,7 @@ struct velo_ompi_idle {
     uint32_t polls;    /**< Yields in a row. */
     int64_t polled_ns; /**< The time of the last one. */
     bool has_poller;
-    pthread_t poller; /**< The first thread that has polled in a crowd. */
+    pthread_t poller; /**< The first thread that has polled. */
     bool has_others;  /**< Others have, too. */
 };
 
@@ -151,36 +152,38 @@ static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
         idle->oversubscribed || (idle->automatic && opal_progress_yield_when_idle), 0);
 }
 
-/** Notes that this thread polls, where ranks outnumber cores. The caller holds what keeps other
- *  threads from polling. */
+/** Notes that this thread polls. The caller holds what keeps other threads from polling. */
 static inline void velo_ompi_idle_note_thread(struct velo_ompi_idle *idle)
 {
-    if (!velo_ompi_idle_is_crowd(idle) || !opal_using_threads())
+    if (!opal_using_threads() || idle->has_others)
         return;
     if (!idle->has_poller)
         idle->poller = pthread_self();
     idle->has_poller = true;
-    idle->has_others = idle->has_others || !pthread_equal(idle->poller, pthread_self());
+    idle->has_others = !pthread_equal(idle->poller, pthread_self());
 }
 
-/**
- * Does one look take all messages that have come, and not one? It does where ranks outnumber cores
- * and several threads of a rank have polled: a thread that is woken for one message finds no second
- * one, and sleeps again. A rank of one thread would take messages that it has not asked for yet,
- * which costs a copy. The caller has called velo_ompi_idle_note_thread() before.
- */
-static inline bool velo_ompi_idle_takes_all(const struct velo_ompi_idle *idle)
+/** Does a poll that finds nothing leave the core to others now and then? */
+static inline bool velo_ompi_idle_leaves_core(const struct velo_ompi_idle *idle)
 {
-    return velo_ompi_idle_is_crowd(idle) && idle->has_others;
+    return velo_ompi_idle_is_crowd(idle) || __builtin_expect(idle->has_others, 0);
+}
+
+/** A thread that finds another one polling leaves it the core, which both may share. It holds no
+ * lock. */
+static inline void velo_ompi_idle_stand_back(void)
+{
+    if (!opal_progress_yield_when_idle) /* Else Open MPI does. */
+        (void)sched_yield();
 }
 
 /**
  * A poll found @p events. What does the rank do now? The caller does it, and holds no lock then.
  *
- * Only where ranks outnumber cores does it leave the core to others: some empty polls yield it, and
- * a caller that does nothing but poll sleeps after sleep_polls yields that follow each other at
- * once. With threads it never yields: Open MPI does, after each empty poll, and also for threads
- * that find another one polling.
+ * Where ranks outnumber cores, or several threads of a rank poll, it leaves the core to others:
+ * some empty polls yield it, and a caller that does nothing but poll sleeps after sleep_polls
+ * yields that follow each other at once. With threads where ranks outnumber cores it does not
+ * yield: Open MPI does, after each empty poll.
  */
 static inline enum velo_ompi_rest velo_ompi_idle_rest(struct velo_ompi_idle *idle, int events)
 {
@@ -188,7 +191,7 @@ static inline enum velo_ompi_rest velo_ompi_idle_rest(struct velo_ompi_idle *idl
         idle->polls = 0;
         return VELO_OMPI_GOES_ON;
     }
-    if (!velo_ompi_idle_is_crowd(idle) || ++idle->spins < VELO_OMPI_YIELD_POLLS)
+    if (!velo_ompi_idle_leaves_core(idle) || ++idle->spins < VELO_OMPI_YIELD_POLLS)
         return VELO_OMPI_GOES_ON;
     idle->spins = 0;
     return velo_ompi_idle_rest_now(idle);

@@ -3,6 +3,7 @@
 
 #include "common/persistent.h"
 #include "common/runtime.h"
+#include "common/waits.h"
 
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/btl/base/btl_base_error.h"
@@ -219,6 +220,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 static int finalize(mca_btl_base_module_t *btl)
 {
     (void)btl;
+    velo_ompi_leave_waits();
     velo_ompi_leave_persistent();
     velo_ompi_close(&btl_velo.port);
     return OPAL_SUCCESS;
@@ -284,12 +286,10 @@ static void deliver_message(const struct velo_msg *msg)
 }
 
 /* Take a message that was found. In a ping-pong it does not pay to look for a second one. So we
- * look for one only after two looks in a row have found a message, or among threads of a crowd. */
+ * look for one only after two looks in a row have found a message. */
 static __attribute__((noinline)) int take(struct velo_msg *msg)
 {
-    velo_ompi_idle_note_thread(&btl_velo.idle);
-    bool takes_all = velo_ompi_idle_takes_all(&btl_velo.idle);
-    int count = 0, most = btl_velo.in_stream || takes_all ? BURST_MSGS : 1;
+    int count = 0, most = btl_velo.in_stream ? BURST_MSGS : 1;
     do {
         deliver_message(msg);
         (void)velo_release(btl_velo.port.port);
@@ -338,7 +338,7 @@ static inline uint32_t serve_polls(void)
 static inline bool has_work(void)
 {
     return btl_velo.waiting > 0 || btl_velo.ops_under_way > 0 ||
-           ++btl_velo.polls >= serve_polls() || velo_ompi_idle_is_crowd(&btl_velo.idle);
+           ++btl_velo.polls >= serve_polls() || velo_ompi_idle_leaves_core(&btl_velo.idle);
 }
 
 /* Others can wait for us a little, but not for our turn at a core. */
@@ -374,8 +374,11 @@ static __attribute__((noinline)) int work(int received, bool *yields)
 static int component_progress(void)
 {
     /* A callback of ours that makes progress must not take the message that it was called for. */
-    if (OPAL_THREAD_SWAP_32(&btl_velo.receiving, 1) != 0)
+    if (OPAL_THREAD_SWAP_32(&btl_velo.receiving, 1) != 0) {
+        if (opal_using_threads())
+            velo_ompi_idle_stand_back();
         return 0;
+    }
     bool yields = false;
     int events = receive_messages(0);
     if (__builtin_expect(has_work(), 0))

@@ -3,6 +3,7 @@
 #include "btl_velo.h"
 
 #include "common/persistent.h"
+#include "common/waits.h"
 #include "common/windows.h"
 
 #include "opal/util/output.h"
@@ -68,6 +69,9 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     if (btl_velo.port.reaches_others)
         velo_ompi_guard_windows();
     velo_ompi_mend_persistent();
+    /* In virtual time a poll of ours would cost other than Open MPI's. */
+    if (!mca_btl_velo_component.params.simulated)
+        velo_ompi_mend_waits();
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
         /* Our own messages are for btl self, here or by its exclusivity. */

@@ -3,6 +3,7 @@
 
 #include "common/persistent.h"
 #include "common/runtime.h"
+#include "common/waits.h"
 
 #include "ompi/mca/bml/base/base.h"
 #include "opal/mca/base/mca_base_var.h"
@@ -182,6 +183,7 @@ int mtl_velo_finalize(mca_mtl_base_module_t *mtl)
 {
     (void)mtl;
     mtl_velo_direct_remove();
+    velo_ompi_leave_waits();
     velo_ompi_leave_persistent();
     (void)opal_progress_unregister(mtl_velo_progress);
     (void)velo_mq_close(mtl_velo.mq);

@@ -129,17 +129,13 @@ static inline void await_receive(struct velo_mq_request *receive)
     }
 }
 
-static int recv_with_threads(void *buf, size_t count, ompi_datatype_t *datatype, int source,
-                             int tag, ompi_communicator_t *comm, ompi_status_public_t *status);
-
 static int direct_recv(void *buf, size_t count, ompi_datatype_t *datatype, int source, int tag,
                        ompi_communicator_t *comm, ompi_status_public_t *status)
 {
     void *data;
     size_t cap_bytes;
-    if (__builtin_expect(opal_using_threads(), 0))
-        return recv_with_threads(buf, count, datatype, source, tag, comm, status);
-    if (!find_piece(buf, count, datatype, &data, &cap_bytes))
+    if (__builtin_expect(opal_using_threads(), 0) ||
+        !find_piece(buf, count, datatype, &data, &cap_bytes))
         return cm.pml_recv(buf, count, datatype, source, tag, comm, status);
     velo_id_t from;
     if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
@@ -328,16 +324,6 @@ static int direct_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int 
 
 /* ---- waiting ----------------------------------------------------------------------------------
  */
-
-/* As any request of Open MPI is waited for: one thread of the rank polls, the others sleep until
- * their own request has ended. */
-static int recv_with_threads(void *buf, size_t count, ompi_datatype_t *datatype, int source,
-                             int tag, ompi_communicator_t *comm, ompi_status_public_t *status)
-{
-    ompi_request_t *request = NULL;
-    int rc = irecv_slow(buf, count, datatype, source, tag, comm, &request);
-    return rc == OMPI_SUCCESS ? waits.req_wait(&request, status) : rc;
-}
 
 /* Is this request ours and still under way? */
 static inline bool is_pending(const ompi_request_t *request)

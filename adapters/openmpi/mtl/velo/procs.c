@@ -3,6 +3,7 @@
 #include "mtl_velo.h"
 
 #include "common/persistent.h"
+#include "common/waits.h"
 #include "common/windows.h"
 
 #include "opal/util/output.h"
@@ -41,6 +42,9 @@ int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
     }
     velo_ompi_guard_windows();
     velo_ompi_mend_persistent();
+    /* In virtual time a poll of ours would cost other than Open MPI's. */
+    if (!mca_mtl_velo_component.params.simulated)
+        velo_ompi_mend_waits();
     /* Connections are made by the first send. The PML has been selected by now. */
     return mca_mtl_velo_component.direct ? mtl_velo_direct_install() : OMPI_SUCCESS;
 }

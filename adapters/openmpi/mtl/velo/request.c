@@ -11,9 +11,6 @@
 /* A thread that polls keeps the lock for a microsecond or so: sleeping for it would take longer,
  * unless that thread has lost its core. */
 #define LOCK_TRIES 100
-/* A thread that takes all that has come stops after this many messages and ends their requests. The
- * queues hand out messages in bursts, so it may be up to one burst more. */
-#define MESSAGES_AT_ONCE 32
 
 void mtl_velo_status_cancelled(ompi_status_public_t *status)
 {
@@ -105,25 +102,14 @@ void mtl_velo_end_done(void)
     }
 }
 
-/* One call of velo_mq_progress() may take a single message, as is best for a ping-pong: so several
- * calls, until one finds nothing. */
-static int take_all(void)
-{
-    int events = 0, more;
-    do {
-        more = velo_mq_progress(mtl_velo.mq);
-        events += more;
-    } while (more > 0 && events < MESSAGES_AT_ONCE);
-    return events;
-}
-
 int mtl_velo_progress(void)
 {
-    if (!mtl_velo_lock_to_poll())
-        return 0; /* Another thread does it, or comes first. */
+    if (!mtl_velo_lock_to_poll()) { /* Another thread does it, or comes first. */
+        velo_ompi_idle_stand_back();
+        return 0;
+    }
     velo_ompi_idle_note_thread(&mtl_velo.idle);
-    bool takes_all = velo_ompi_idle_takes_all(&mtl_velo.idle);
-    int events = takes_all ? take_all() : velo_mq_progress(mtl_velo.mq);
+    int events = velo_mq_progress(mtl_velo.mq);
     enum velo_ompi_rest rest = velo_ompi_idle_rest(&mtl_velo.idle, events);
     bool threads = opal_using_threads();
     /* A sleep in the port would keep the other threads from it. */
