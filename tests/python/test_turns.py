@@ -4,6 +4,7 @@
 A time limit holds, nothing is lost, nothing blocks for ever.
 """
 
+import gc
 import itertools
 import os
 import queue
@@ -21,7 +22,7 @@ import numpy as np
 import pytest
 
 import velo
-from velo.binding import turns
+from velo.binding import broadcast, port, turns
 
 PATIENCE_S = 20.0
 LIMIT_S = 0.2
@@ -491,6 +492,30 @@ def take_all(own: Any, results: Any) -> None:
     whole = all(data == bytes([n % 251]) * len(data) for _, n, data in itertools.chain(*said))
     results.put(([[obj[:2] for obj in some] for some in said], whole))
     results.close()
+
+
+@pytest.mark.parametrize("what", ["Port", "Broadcast", "BroadcastReader"])
+def test_what_is_open_when_a_handler_raises_is_closed(
+    domain: str, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The library has opened it, and the constructor has not ended."""
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    def handler(_status: int) -> None:
+        raise Interrupt
+
+    with velo.Broadcast(domain=domain, node=1) as ring:
+        limits = {"node": 1, "timeout": 0} if what == "BroadcastReader" else {"vpid": 3}
+        with monkeypatch.context() as patch, pytest.warns(ResourceWarning, match="was not closed"):
+            module = port if what == "Port" else broadcast
+            patch.setattr(module, "check", handler)
+            with pytest.raises(Interrupt):
+                getattr(velo, what)(domain=domain, **limits)
+            gc.collect()
+        assert not unraisable
+        assert ring.readers == 0
+        getattr(velo, what)(domain=domain, **limits).close()  # Nobody has its number.
 
 
 @pytest.mark.parametrize("raises", [False, True])

@@ -81,16 +81,17 @@ class Broadcast(Sender):
         attr.msg_bytes_max, attr.readers_max = msg_bytes_max, readers_max
         attr.flags = lib.VELO_BCAST_DROP if drop else 0
         bcast = ffi.new("struct velo_bcast **")
-        check(lib.velo_bcast_open(attr, bcast))
-        self._bcast = bcast[0]
-        self._id: int = lib.velo_bcast_id(self._bcast)
         _ends.add(self)
+        try:
+            check(lib.velo_bcast_open(attr, bcast))
+        finally:
+            # A signal handler may have raised when the ring was open: then __del__ closes it.
+            self._bcast = bcast[0] or None
 
     @property
     def id(self) -> int:
         """The id of the ring, which its messages name as their source."""
-        self._handle()
-        return self._id
+        return int(lib.velo_bcast_id(self._handle()))
 
     @property
     def readers(self) -> int:
@@ -212,8 +213,12 @@ class Broadcast(Sender):
 
     def __del__(self) -> None:
         if getattr(self, "_bcast", None) is not None:
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1)
-            self.close()
+            try:
+                warnings.warn(
+                    f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1
+                )
+            finally:  # Warnings may be errors.
+                self.close()
 
     def __repr__(self) -> str:
         return "<velo.Broadcast closed>" if self.closed else f"<velo.Broadcast {self.id:#x}>"
@@ -249,13 +254,16 @@ class BroadcastReader:
         attr, _names = _attr(domain, node, vpid, group)
         reader = ffi.new("struct velo_bcast_reader **")
         end = waits.deadline(timeout)
-        while True:
-            status = lib.velo_bcast_join(attr, reader, waits.left_ns(end))
-            if not waits.may_still_come(status, end):
-                break
-        check(status)
-        self._reader = reader[0]
         _ends.add(self)
+        try:
+            while True:
+                status = lib.velo_bcast_join(attr, reader, waits.left_ns(end))
+                if not waits.may_still_come(status, end):
+                    break
+            check(status)
+        finally:
+            # A signal handler may have raised when it had joined: then __del__ leaves the ring.
+            self._reader = reader[0] or None
 
     @property
     def missed(self) -> int:
@@ -442,8 +450,12 @@ class BroadcastReader:
 
     def __del__(self) -> None:
         if getattr(self, "_reader", None) is not None:
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1)
-            self.close()
+            try:
+                warnings.warn(
+                    f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1
+                )
+            finally:  # Warnings may be errors.
+                self.close()
 
     def __repr__(self) -> str:
         return f"<velo.BroadcastReader {'closed' if self.closed else 'joined'}>"

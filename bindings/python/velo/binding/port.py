@@ -113,27 +113,26 @@ class Port:
             raise ValueError(f"linger is {linger}; give 0 or more seconds")
         attr.linger_ns = waits.nanoseconds(linger)
         port = ffi.new("struct velo_port **")
-        check(lib.velo_port_open(attr, port))
-        self._port = port[0]
-        self._id: int = lib.velo_port_id(self._port)
-        self._generation: int = lib.velo_port_generation(self._port)
         self._buf_bytes = 65536
         self._buf = ffi.new("char[]", self._buf_bytes)
         _ports.add(self)
+        try:
+            check(lib.velo_port_open(attr, port))
+        finally:
+            # A signal handler may have raised when the port was open: then __del__ closes it.
+            self._port = port[0] or None
 
     # ---- what it is ------------------------------------------------------------------------------
 
     @property
     def id(self) -> int:
         """The id under which peers in the same domain connect to it."""
-        self._handle()
-        return self._id
+        return int(lib.velo_port_id(self._handle()))
 
     @property
     def generation(self) -> int:
         """Which opening of its id this is; never 0."""
-        self._handle()
-        return self._generation
+        return int(lib.velo_port_generation(self._handle()))
 
     @property
     def closed(self) -> bool:
@@ -479,8 +478,12 @@ class Port:
 
     def __del__(self) -> None:
         if getattr(self, "_port", None) is not None:
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1)
-            self.close()
+            try:
+                warnings.warn(
+                    f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1
+                )
+            finally:  # Warnings may be errors.
+                self.close()
 
     def __repr__(self) -> str:
         return "<velo.Port closed>" if self._port is None else f"<velo.Port {self.id:#x}>"
