@@ -8,6 +8,7 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/message/message.h"
 #include "ompi/request/request.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 
 #include <stdbool.h>
@@ -54,8 +55,6 @@ static bool has_any_ended(struct wanted *wanted)
 static void poll_for(bool (*has_ended)(struct wanted *), size_t count, ompi_request_t **requests)
 {
     struct wanted wanted = {.count = count, .requests = requests};
-    if (!opal_using_threads())
-        return;
     for (int polls = 0; polls < POLLS_MAX && !has_ended(&wanted); polls++)
         opal_progress();
 }
@@ -89,15 +88,18 @@ static int wait_some(size_t count, ompi_request_t **requests, int *outcount, int
 /* PMLs wait for what a blocking call has started without the table of waits. */
 static int complete(int rc, ompi_request_t *request, ompi_status_public_t *status)
 {
-    return rc == OMPI_SUCCESS ? ompi_request_wait(&request, status) : rc;
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    rc = ompi_request_wait(&request, status);
+    if (rc != OMPI_SUCCESS && request != MPI_REQUEST_NULL) /* Open MPI keeps what has failed. */
+        (void)ompi_request_free(&request);
+    return rc;
 }
 
 static int blocking_send(const void *buf, size_t count, ompi_datatype_t *datatype, int rank,
                          int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
 {
     ompi_request_t *request = NULL;
-    if (!opal_using_threads())
-        return pml.pml_send(buf, count, datatype, rank, tag, mode, comm);
     int rc = mca_pml.pml_isend(buf, count, datatype, rank, tag, mode, comm, &request);
     return complete(rc, request, MPI_STATUS_IGNORE);
 }
@@ -106,8 +108,6 @@ static int blocking_recv(void *buf, size_t count, ompi_datatype_t *datatype, int
                          ompi_communicator_t *comm, ompi_status_public_t *status)
 {
     ompi_request_t *request = NULL;
-    if (!opal_using_threads())
-        return pml.pml_recv(buf, count, datatype, source, tag, comm, status);
     int rc = mca_pml.pml_irecv(buf, count, datatype, source, tag, comm, &request);
     return complete(rc, request, status);
 }
@@ -116,8 +116,6 @@ static int blocking_mrecv(void *buf, size_t count, ompi_datatype_t *datatype,
                           ompi_message_t **message, ompi_status_public_t *status)
 {
     ompi_request_t *request = NULL;
-    if (!opal_using_threads())
-        return pml.pml_mrecv(buf, count, datatype, message, status);
     int rc = mca_pml.pml_imrecv(buf, count, datatype, message, &request);
     return complete(rc, request, status);
 }
@@ -126,7 +124,7 @@ static int blocking_probe(int source, int tag, ompi_communicator_t *comm,
                           ompi_status_public_t *status)
 {
     int found = 0;
-    for (int polls = 0; opal_using_threads() && polls < POLLS_MAX; polls++) {
+    for (int polls = 0; polls < POLLS_MAX; polls++) {
         int rc = mca_pml.pml_iprobe(source, tag, comm, &found, status);
         if (rc != OMPI_SUCCESS || found)
             return rc;
@@ -138,7 +136,7 @@ static int blocking_mprobe(int source, int tag, ompi_communicator_t *comm, ompi_
                            ompi_status_public_t *status)
 {
     int found = 0;
-    for (int polls = 0; opal_using_threads() && polls < POLLS_MAX; polls++) {
+    for (int polls = 0; polls < POLLS_MAX; polls++) {
         int rc = mca_pml.pml_improbe(source, tag, comm, &found, message, status);
         if (rc != OMPI_SUCCESS || found)
             return rc;
@@ -148,7 +146,7 @@ static int blocking_mprobe(int source, int tag, ompi_communicator_t *comm, ompi_
 
 void velo_ompi_mend_waits(void)
 {
-    if (is_mended)
+    if (is_mended || !ompi_mpi_thread_multiple)
         return;
     waits = ompi_request_functions;
     ompi_request_functions.req_wait = wait;

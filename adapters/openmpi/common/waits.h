@@ -12,8 +12,8 @@
 #ifndef VELO_MPI_COMMON_WAITS_H
 #define VELO_MPI_COMMON_WAITS_H
 
-/** From now on MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome, and what waits by them, such as
- * MPI_Sendrecv, poll first if there are threads. Called once Open MPI's requests are there: from
+/** From now on all blocking calls of MPI that send, receive, probe or wait poll first, if the
+ * program has asked for MPI_THREAD_MULTIPLE. Called once the PML has been selected: from
  * add_procs(). A second call does nothing. */
 void velo_ompi_mend_waits(void);
 /** Undo that. */
