@@ -760,8 +760,7 @@ TEST(a_wait_for_all_takes_requests_of_every_kind, 2)
     MPI_Type_free(&gaps);
 }
 
-/* Over the MTL without threads only: Open MPI's own wait for all never ends then, over vader as
- * well. */
+/* With threads Open MPI's own wait for all never ends then. */
 TEST(a_wait_for_all_tells_of_receives_that_failed_before, 2)
 {
     int words[3] = {0}, error, class_;

@@ -67,8 +67,19 @@ static int wait(ompi_request_t **request, ompi_status_public_t *status)
 
 static int wait_all(size_t count, ompi_request_t **requests, ompi_status_public_t *statuses)
 {
+    int result = OMPI_SUCCESS;
     poll_for(have_all_ended, count, requests);
-    return waits.req_wait_all(count, requests, statuses);
+    /* One after the other: Open MPI's own wait for all never ends if one has failed before it. */
+    for (size_t i = 0; i < count; i++) {
+        ompi_status_public_t *status =
+            statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+        int rc = waits.req_wait(&requests[i], status);
+        if (status != MPI_STATUS_IGNORE)
+            status->MPI_ERROR = rc;
+        if (rc != OMPI_SUCCESS)
+            result = MPI_ERR_IN_STATUS;
+    }
+    return result;
 }
 
 static int wait_any(size_t count, ompi_request_t **requests, int *index,
