@@ -1228,7 +1228,7 @@ static int run(uint64_t seconds)
 	long before[sizeof(times) / sizeof(*times)];
 
 	set_times(before, true);
-	/* A card with links keeps numbers for the users of programs that have ended, ours, too. */
+	/* A card with links keeps the numbers of programs that have ended, and some may be ours. */
 	if (sysfs_write("release", "all"))
 		wrong(&told->errors, 1, "numbers cannot be given up");
 	set_grants();
