@@ -345,7 +345,7 @@ def pcie() -> Picture:
     p.box(20, 40, 96, 250, "hard block", "link, config", kind="old")
     p.group(150, 12, 590, 306, "velo_pcie")
     p.box(170, 48, 120, 56, "receive", "what is it for?", kind="hard")
-    p.box(330, 48, 150, 56, "stores", "not yet in the node", kind="hard")
+    p.box(330, 48, 150, 56, "stores", "shares of contexts", kind="hard")
     p.box(330, 116, 150, 56, "loads", "one after the other", kind="hard")
     p.box(520, 116, 200, 56, "regs, MSI-X, reset", "settings, vectors, FLR", kind="hard")
     p.box(330, 184, 150, 56, "writes", "messages, data", kind="hard")

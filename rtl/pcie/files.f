@@ -10,6 +10,7 @@ build/rtl/pcie_pkg.sv
 rtl/pcie/rtl/velo_pcie_pkg.sv
 rtl/pcie/rtl/velo_pcie_receive.sv
 rtl/pcie/rtl/velo_pcie_stores.sv
+rtl/pcie/rtl/velo_pcie_shares.sv
 rtl/pcie/rtl/velo_pcie_loads.sv
 rtl/pcie/rtl/velo_pcie_writes.sv
 rtl/pcie/rtl/velo_pcie_reads.sv

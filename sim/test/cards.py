@@ -122,6 +122,10 @@ class Guest:
         if not self.heard:
             self.client.connect_vectors(0, [self.event])
             self.heard = True
+        function = self.get(constant["pcie_reg_function"], 4)
+        lines = self.layouts.get("pcie_function", "store_lines", function)
+        share = pack("pcie_share", lines=lines)
+        self.set(constant["pcie_reg_shares"] + 8 * CTX, share, 4)
         watch = pack("pcie_watch", enable=1, base=(BASE + RING) >> 12)
         self.set(constant["pcie_reg_watch"], watch, 4)
         self.set(SETUP, self.node)

@@ -46,7 +46,7 @@ async def start(dut: Any, seed: int, stall: float) -> Host:
     block.mixed = True
     host = Host(bench, block, 77, (0x9000_0000, 0x12_3400_0000)[seed % 2])
     await bench.start()
-    await bench.cycles(60)
+    await bench.cycles(300)
     cocotb.start_soon(block.run())
     await host.find()
     await host.configure()
@@ -103,7 +103,7 @@ async def the_card_is_new_when_the_link_comes_back(dut: Any) -> None:
     await host.bench.cycles(20)
     assert not int(pins.s_axis_tx_tvalid.value)
     pins.user_lnk_up.value = 1
-    await host.bench.cycles(60)
+    await host.bench.cycles(300)
     assert await host.get(STORES, 4) == 0 and await host.get(SENT) == 0
     await host.configure()
     await linked(host)

@@ -21,10 +21,10 @@ module velo_pcie_msix_props
     input logic                       open_i,
     input logic        [        15:0] moderation_i,
     input logic                       own_write_i,
-    input logic        [        12:0] own_write_addr_i,
+    input logic        [PcieBar4Bits-1:0] own_write_addr_i,
     input logic        [        63:0] own_write_data_i,
     input logic        [         7:0] own_write_be_i,
-    input logic        [        12:0] own_addr_i,
+    input logic        [PcieBar4Bits-1:0] own_addr_i,
     input logic                       event_valid_i,
     input logic        [AddrBits-1:0] event_addr_i,
     input logic                       tx_ready_i
@@ -58,9 +58,11 @@ module velo_pcie_msix_props
   logic entry_write, watch_write, mask_q;
   logic [1:0][63:0] entry_q;
   logic [63:0] watch_q;
-  assign entry_write = own_write_i && own_write_addr_i[12:4] == 9'(vector_q);
+  assign entry_write = own_write_i &&
+      own_write_addr_i[PcieBar4Bits-1:4] == (PcieBar4Bits - 4)'(vector_q);
   assign watch_write = own_write_i &&
-      own_write_addr_i[12:3] == 10'(PcieRegWatch / 8) + 10'(vector_q);
+      own_write_addr_i[PcieBar4Bits-1:3] ==
+      (PcieBar4Bits - 3)'(PcieRegWatch / 8) + (PcieBar4Bits - 3)'(vector_q);
   logic [1:0][1:0] written_q;  // halves of words that are known
   logic known_q;
   always_ff @(posedge clk_i) begin

@@ -17,7 +17,6 @@ module velo_pcie_open_props
     input logic             open_i,
     input logic             restart_i,
     input logic      [15:0] id_i,
-    input logic      [15:0] patience_i,
     input tlp_beat_t        rx_i,
     input bar_t             rx_bar_i,
     input logic             store_room_i,
@@ -32,14 +31,17 @@ module velo_pcie_open_props
   logic [37:0] addr;
   logic [3:0] words;
   logic [27:0] control_addr;
-  logic [12:0] own_addr;
-  logic [7:0] own_be;
+  logic [PcieBar4Bits-1:0] own_addr;
+  logic [7:0] own_be, source;
+  logic look;
   request_t request;
   answer_t answer;
   receive_event_t seen;
 
   velo_pcie_receive u_dut (
       .rx_ready_o     (rx_ready),
+      .store_look_o   (look),
+      .store_source_o (source),
       .store_word_o   (word),
       .store_index_o  (index),
       .store_data_o   (data),

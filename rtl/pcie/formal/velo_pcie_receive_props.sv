@@ -3,11 +3,12 @@
 // Promises of velo_pcie_receive with velo_pcie_stores behind it, for every stream of packets, right or wrong, and
 // every behaviour of the network:
 //
-//   * No packet waits for the network. A beat that is offered is taken after at most `patience` and two cycles, or, behind
-//     a register write, when the node's registers have taken that (here: within `ControlCycles`). All stores
-//     together that come in while there is no room wait no longer than one store alone, so a read pointer behind any
-//     number of them gets through.
-//   * Nothing is dropped unless there was no room for as long as software allows; who keeps within the lines loses none.
+//   * No packet waits for the network. A beat that is offered is taken at once, but behind a packet that ended with its
+//     header, a cycle later, and behind a register write, when the node's registers have taken that (here: within
+//     `ControlCycles`).
+//   * No context harms another. A store is dropped only if its own context has as many under way as its share, whatever
+//     the others do, as long as all shares together are no more than the lines; none has more than its share, and
+//     who has none gets none. Here: three contexts that have one, of any numbers.
 //   * Each packet becomes what it is, and nothing else: an independent reading of its beats says what.
 //   * Stores leave whole and in order (`Data`: one bit of one word of one's choice is what came in).
 
@@ -15,19 +16,21 @@
 `include "velo_assert.svh"
 
 module velo_pcie_receive_props
+  import velo_pkg::*;
   import htax_pkg::*;
   import velo_host_pkg::*;
   import pcie_pkg::*;
   import velo_pcie_pkg::*;
 #(
-    parameter int unsigned Lines = 2,
+    parameter int unsigned Lines = 4,
     parameter int unsigned ControlCycles = 3,
     parameter bit Data = 1'b0
 ) (
     input logic             clk_i,
     input logic             rst_ni,
     input logic      [15:0] id_i,
-    input logic      [15:0] patience_i,
+    input logic [2:0][ 7:0] who_i,          // contexts with shares
+    input logic [2:0][ 7:0] shares_i,
     input tlp_beat_t        rx_i,
     input bar_t             rx_bar_i,
     input logic             control_ready_i,
@@ -37,14 +40,14 @@ module velo_pcie_receive_props
     input logic      [ 5:0] bit_i
 );
 
-  logic rx_ready, room, word, commit, dropped, control_valid, own_write, request_valid;
+  logic rx_ready, look, room, word, commit, dropped, control_valid, own_write, request_valid;
   logic [2:0] index;
   logic [63:0] data, control_data, own_data, write_data;
   logic [37:0] addr;
   logic [3:0] words;
   logic [27:0] control_addr;
-  logic [12:0] own_addr;
-  logic [7:0] own_be;
+  logic [PcieBar4Bits-1:0] own_addr;
+  logic [7:0] own_be, look_source, source, share_q;
   logic [31:0] accepted, taken;
   request_t request;
   answer_t answer;
@@ -56,6 +59,8 @@ module velo_pcie_receive_props
       .open_i         (1'b1),
       .restart_i      (1'b0),
       .rx_ready_o     (rx_ready),
+      .store_look_o   (look),
+      .store_source_o (look_source),
       .store_room_i   (room),
       .store_word_o   (word),
       .store_index_o  (index),
@@ -79,11 +84,21 @@ module velo_pcie_receive_props
       .*
   );
 
+  // The table of shares, velo_pcie_shares.
+  function automatic logic [7:0] share_of(logic [7:0] context_id);
+    share_of = '0;
+    for (int unsigned n = 0; n < 3; n++) if (who_i[n] == context_id) share_of = shares_i[n];
+  endfunction
+  assign source = window_source(64'(addr));
+  always_ff @(posedge clk_i) if (look) share_q <= share_of(look_source);
+
   velo_pcie_stores #(
       .Lines(Lines)
   ) u_stores (
       .clk_i,
       .rst_ni,
+      .source_i     (source),
+      .share_i      (share_q),
       .room_o       (room),
       .word_i       (word),
       .index_i      (index),
@@ -104,7 +119,8 @@ module velo_pcie_receive_props
   logic past_q, stable_q;
   tlp_beat_t rx_q;
   bar_t bar_q;
-  logic [15:0] patience_q, id_q;
+  logic [15:0] id_q;
+  logic [2:0][7:0] who_q, shares_q;
   logic [2:0] word_q;
   logic [5:0] bit_q;
   initial past_q = 1'b0;
@@ -113,16 +129,19 @@ module velo_pcie_receive_props
     stable_q   <= rst_ni && rx_i.valid && !rx_ready;
     rx_q       <= rx_i;
     bar_q      <= rx_bar_i;
-    patience_q <= patience_i;
+    who_q      <= who_i;
+    shares_q   <= shares_i;
     id_q       <= id_i;
     word_q     <= word_i;
     bit_q      <= bit_i;
   end
   always_comb assume (past_q || !rst_ni);
   `VELO_ASSUME(OfferStands, !stable_q || (rx_i == rx_q && rx_bar_i == bar_q))
-  `VELO_ASSUME(Constant, patience_i == patience_q && id_i == id_q && word_i == word_q &&
-               bit_i == bit_q)
-  `VELO_ASSUME(PatienceInReach, patience_i <= 16'd3)
+  `VELO_ASSUME(Constant, who_i == who_q && shares_i == shares_q && id_i == id_q &&
+               word_i == word_q && bit_i == bit_q)
+  `VELO_ASSUME(Different, who_i[0] != who_i[1] && who_i[0] != who_i[2] && who_i[1] != who_i[2])
+  `VELO_ASSUME(NoMoreThanTheLines,
+               32'(shares_i[0]) + 32'(shares_i[1]) + 32'(shares_i[2]) <= 32'(Lines))
   // Only a last beat may have half.
   `VELO_ASSUME(Keep, !rx_i.valid || rx_i.keep == 2'b11 || (rx_i.last && rx_i.keep == 2'b01))
 
@@ -186,7 +205,7 @@ module velo_pcie_receive_props
 
   // ----- no packet waits for the network ----------------------------------------------------------
 
-  logic [4:0] wait_q, store_wait_q;
+  logic [4:0] wait_q;
   logic waits, ended;
   // A packet of two beats is judged in the cycle after them.
   assign ended = in_q == 2'd2 && ended_q;
@@ -194,30 +213,58 @@ module velo_pcie_receive_props
   always_ff @(posedge clk_i) begin
     if (!rst_ni || !waits) wait_q <= '0;
     else if (wait_q != '1) wait_q <= wait_q + 5'd1;
-    // By all stores since there was room.
-    if (!rst_ni || room) store_wait_q <= '0;
-    else if (waits && !control_valid && !ended && store_wait_q != '1) begin
-      store_wait_q <= store_wait_q + 5'd1;
+  end
+  `VELO_ASSERT(TakenAtOnce, !waits || ended || control_valid)
+  `VELO_ASSERT(TakenBehindRegisters, !waits || wait_q <= 5'(ControlCycles))
+
+  // ----- no context harms another -----------------------------------------------------------------
+
+  // Whose the stores are that have come and not gone, by an own account.
+  localparam int unsigned LineBits = $clog2(Lines);
+  logic [Lines-1:0][7:0] owner_q;
+  logic [Lines-1:0] is_there;
+  logic [2:0][7:0] have;
+  logic [7:0] its, its_share;
+  logic full, full_q, gone_q;
+  always_ff @(posedge clk_i) if (commit) owner_q[accepted[LineBits-1:0]] <= source;
+  always_comb begin
+    have = '0;
+    its  = '0;
+    for (int unsigned l = 0; l < Lines; l++) begin
+      is_there[l] = {1'b0, LineBits'(LineBits'(l) - taken[LineBits-1:0])} <
+          (LineBits + 1)'(accepted - taken);
+      for (int unsigned n = 0; n < 3; n++) begin
+        have[n] = have[n] + 8'(is_there[l] && owner_q[l] == who_i[n]);
+      end
+      its = its + 8'(is_there[l] && owner_q[l] == source);
     end
   end
-  `VELO_ASSERT(TakenInTime, !waits || wait_q <= 5'(patience_i) + 5'd1 || control_valid)
-  `VELO_ASSERT(TakenBehindRegisters, !waits || wait_q <= 5'(patience_i) + 5'd1 + 5'(ControlCycles))
-  `VELO_ASSERT(AllStoresTogether, store_wait_q <= 5'(patience_i) + 5'd1)
-  // Nothing is dropped with room, nor before its time.
-  logic no_room, no_room_q, gone_q;
-  // A store stands from its header on, whether its data are there or not.
-  logic [4:0] stands_q;
-  assign no_room = !room && stands_q > 5'(patience_i);
-  `VELO_ASSERT(DroppedForWantOfRoom, !dropped || no_room || no_room_q)
+  assign its_share = share_of(source);
+  assign full = in_q == 2'd2 && its >= its_share;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || room) stands_q <= '0;
-    else if (in_q == 2'd2 && is_store && !ended && stands_q != '1) stands_q <= stands_q + 5'd1;
     // Room that comes while the rest of it is swallowed is for the next one.
-    if (!rst_ni || packet_end) no_room_q <= 1'b0;
-    else if (no_room && in_q == 2'd2) no_room_q <= 1'b1;
+    if (!rst_ni || packet_end) full_q <= 1'b0;
+    else if (full) full_q <= 1'b1;
     if (!rst_ni) gone_q <= 1'b0;
     else if (dropped) gone_q <= 1'b1;
   end
+  `VELO_ASSERT(DroppedForItsOwn, !dropped || full || full_q)
+  `VELO_ASSERT(TakenWithinItsShare, !commit || its < its_share)
+  for (genvar n = 0; n < 3; n++) begin : gen_who
+    `VELO_ASSERT(NeverMoreThanItsShare, have[n] <= shares_i[n])
+  end
+
+  // What velo_pcie_shares wants: of a packet's cycles one each, and a look before a drop.
+  logic own_late_q, fresh_q;
+  always_ff @(posedge clk_i) begin
+    own_late_q <= rst_ni && own_write;
+    if (!rst_ni || own_late_q || dropped) fresh_q <= 1'b0;
+    else if (look) fresh_q <= 1'b1;
+  end
+  `VELO_ASSERT(OneAtATime, 32'(own_late_q) + 32'(look) + 32'(dropped) <= 32'd1)
+  `VELO_ASSERT(LookedBeforeDropped, !dropped || fresh_q)
+  `VELO_ASSERT(TieFresh, in_q != 2'd2 || (fresh_q && !own_late_q))
+  `VELO_ASSERT(TieLate, !own_late_q || in_q == 2'd0)
 
   // ----- each packet becomes what it is -----------------------------------------------------------
 
@@ -265,7 +312,6 @@ module velo_pcie_receive_props
   `VELO_ASSERT(TieControl, !control_due_q || in_q == 2'd0)
   `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q && u_dut.bar_q == its_bar_q &&
                u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))
-  `VELO_ASSERT(TiePatience, u_dut.u_patience.left_q <= patience_i || !u_dut.store_waits)
   `VELO_ASSERT(TieBeats, in_q != 2'd2 || (beats_q == u_dut.index_q &&
                                           (!(lost_q && is_store) || u_dut.dropping_q)))
   // KindStore, KindControl, KindOwn, KindRequest, KindAnswer, KindRefused are 1 to 6.
@@ -276,22 +322,13 @@ module velo_pcie_receive_props
                (u_dut.kind_q == 3'd4 || !is_read) &&
                (u_dut.kind_q != 3'd4 || !(is_write || is_completion))))
   `VELO_ASSERT(TieBar, in_q != 2'd2 || (its_bar_q & (its_bar_q - 3'd1)) == '0)
-  `VELO_ASSERT(TieWaits, store_wait_q <= stands_q &&
-               (control_valid || wait_q <= stands_q + 5'(ControlCycles) || !waits))
-  `VELO_ASSERT(TieStuck, !u_dut.stuck_q || stands_q > 5'(patience_i))
-  `VELO_ASSERT(TieDropping, !u_dut.dropping_q || no_room_q)
-  `VELO_ASSERT(TieLate, !(u_dut.late && u_dut.store_waits && !ended) || stands_q > 5'(patience_i))
-  `VELO_ASSERT(TieDrop, !u_dut.dropping_q || (in_q == 2'd2 && is_store && (u_dut.stuck_q || room)))
-  logic counting;
-  assign counting = stands_q != '0 && !u_dut.stuck_q;
-  `VELO_ASSERT(TieCounting, !counting || (in_q == 2'd2 && is_store && !ended && !u_dut.dropping_q))
-  `VELO_ASSERT(TieLeft, !counting || stands_q > 5'(patience_i) ||
-               5'(u_dut.u_patience.left_q) + stands_q == 5'(patience_i))
-  `VELO_ASSERT(TieLeftFirst, !(in_q == 2'd2 && is_store && !ended && stands_q == '0 &&
-                               !u_dut.dropping_q) ||
-               u_dut.u_patience.left_q == patience_i || u_dut.stuck_q)
-  `VELO_ASSERT(TieExpired, !counting || stands_q <= 5'(patience_i) ||
-               (u_dut.late && stands_q == 5'(patience_i) + 5'd1))
+  `VELO_ASSERT(TieWaits, !waits || (ended ? wait_q == '0 : wait_q <= 5'(control_wait_q)))
+  `VELO_ASSERT(TieDropping, !u_dut.dropping_q || (in_q == 2'd2 && is_store && full_q))
+  `VELO_ASSERT(TieShare, in_q != 2'd2 || share_q == its_share)
+  `VELO_ASSERT(TieKnown, 32'(have[0]) + 32'(have[1]) + 32'(have[2]) == $countones(is_there))
+  for (genvar l = 0; l < Lines; l++) begin : gen_line
+    `VELO_ASSERT(TieOwner, !is_there[l] || owner_q[l] == u_stores.source_q[l])
+  end
 
   // ----- stores leave as they came ----------------------------------------------------------------
 
@@ -341,7 +378,8 @@ module velo_pcie_receive_props
 
   `VELO_COVER(DropHappens, dropped)
   `VELO_COVER(RegisterBehindDrop, control_valid && gone_q && taken == '0 && accepted == 32'(Lines))
-  `VELO_COVER(RoomAgain, commit && gone_q)
-  `VELO_COVER(LongestWait, waits && wait_q == 5'd3 && patience_i == 16'd3)
+  `VELO_COVER(OtherGoesOn, commit && gone_q && taken == '0 && its == 8'd1)
+  `VELO_COVER(RoomAgain, commit && gone_q && its_share == 8'd1 && accepted == 32'd1)
+  `VELO_COVER(LongestWait, waits && wait_q == 5'(ControlCycles))
 
 endmodule

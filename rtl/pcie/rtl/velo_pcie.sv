@@ -13,12 +13,12 @@
 //   BAR2  2^Bar2Bits bytes: the node's window; a store of 8 to 64 bytes is one message or a part of one.
 //   BAR4  2^Bar4Bits bytes: MSI-X table, the function's own registers (spec/pcie.toml).
 //
+// A store is taken if its context has fewer under way than its share (velo_pcie_shares), else dropped at once.
 // Writes to BAR0 do not wait for stores to BAR2 before them, which may stand for as long as the network does: see
 // velo_pcie_receive. A load of BAR2 waits for them. To the host all writes go in order, and no packet with data for
 // the host is let past by another that announces it (velo_pcie_writes).
 //
 // Reset: `rst_ni` for all; `function_rst_no` is the node's, low after `rst_ni` and in a function-level reset.
-//
 // Errors: see the parts; each is counted in BAR4.
 // Source: PCI Express Base Specification 3.0; VELO paper, section 3; white paper (function-level reset, MSI-X).
 
@@ -36,7 +36,7 @@ module velo_pcie
     parameter int unsigned ReadSlots = 8,
     parameter int unsigned Bar0Bits = 28,
     parameter int unsigned Bar2Bits = WindowUnitLsb + 2,
-    parameter int unsigned Bar4Bits = 13
+    parameter int unsigned Bar4Bits = PcieBar4Bits
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -81,7 +81,7 @@ module velo_pcie
     output logic           [63:0] dma_answer_data_o
 );
 
-  localparam int unsigned IdBits = 16;
+  localparam int unsigned IdBits = 16, SourceBits = 8;  // of a context's number
   localparam int unsigned SendAnswers = 0, SendWrites = 1, SendInterrupts = 2, SendReads = 3;
 
   logic open, idle, discard, restart;
@@ -97,7 +97,8 @@ module velo_pcie
 
   // ----- in -------------------------------------------------------------------------------------
 
-  logic store_room, store_word, store_commit, dropped;
+  logic store_look, store_room, store_word, store_commit, dropped;
+  logic [7:0] store_source, share_lines;
   logic [2:0] store_index;
   logic [63:0] store_data;
   logic [Bar2Bits-1:0] store_addr;
@@ -106,7 +107,7 @@ module velo_pcie
   logic control_write_valid, own_write, request_room, request_valid;
   logic [Bar0Bits-1:0] control_addr;
   logic [Bar4Bits-1:0] own_write_addr, own_addr;
-  logic [63:0] own_write_data, own_data, msix_data, regs_data;
+  logic [63:0] own_write_data, own_data, msix_data, regs_data, share_word;
   logic [7:0] own_write_be;
   request_t request;
   answer_t answer;
@@ -121,10 +122,11 @@ module velo_pcie
       .open_i         (open),
       .restart_i      (restart),
       .id_i           (config_i.id),
-      .patience_i     (setting.patience),
       .rx_i           ('{rx_valid_i, rx_last_i, rx_keep_i, rx_data_i}),
       .rx_bar_i,
       .rx_ready_o,
+      .store_look_o   (store_look),
+      .store_source_o (store_source),
       .store_room_i   (store_room),
       .store_word_o   (store_word),
       .store_index_o  (store_index),
@@ -160,6 +162,25 @@ module velo_pcie
     own_write_be   <= own.be;
   end
 
+  velo_pcie_shares #(
+      .Bar4Bits  (Bar4Bits),
+      .SourceBits(SourceBits)
+  ) u_shares (
+      .clk_i,
+      .rst_ni,
+      .clear_i         (restart),
+      .own_write_i     (own_write),
+      .own_write_addr_i(own_write_addr),
+      .own_write_data_i(own_write_data),
+      .own_write_be_i  (own_write_be),
+      .own_addr_i      (own_addr),
+      .own_word_o      (share_word),
+      .look_i          (store_look),
+      .source_i        (store_source),
+      .lines_o         (share_lines),
+      .dropped_i       (dropped)
+  );
+
   logic host_write_valid;
   host_write_t host_write;
   velo_pcie_stores #(
@@ -167,6 +188,8 @@ module velo_pcie
   ) u_stores (
       .clk_i,
       .rst_ni       (function_rst_no),
+      .source_i     (window_source(64'(store_addr))),
+      .share_i      (share_lines),
       .room_o       (store_room),
       .word_i       (store_word),
       .index_i      (store_index),
@@ -437,7 +460,7 @@ module velo_pcie
       .timeout_i       (timeout_o),
       .lost_i          (lost)
   );
-  assign own_data = msix_data | regs_data;
+  assign own_data = msix_data | regs_data | share_word;
 
   tlp_beat_t tx;
   velo_pcie_send #(
@@ -453,7 +476,9 @@ module velo_pcie
   assign {tx_valid_o, tx_last_o, tx_keep_o, tx_data_o} = tx;
 
   assign idle = loads_idle && writes_idle && reads_idle && interrupts_idle && !tx_valid_o;
-  velo_pcie_reset u_reset (
+  velo_pcie_reset #(
+      .Cycles(2 ** SourceBits)
+  ) u_reset (
       .clk_i,
       .rst_ni,
       .flr_i,

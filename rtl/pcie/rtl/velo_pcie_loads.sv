@@ -4,9 +4,12 @@
 //
 // Requests wait in a queue and are served one after the other. A load is of one or two dwords of one aligned 64-bit
 // word; it has the word's side effects whatever its byte enables, and a load of no bytes is answered like one
-// of one. A load of BAR2 waits until the stores that came before it have gone on to the node.
+// of one. A load of BAR2 waits until the stores that came before it have gone on to the node. A word of the function's
+// own is there a cycle after its address.
+// Units VELO and RMA take stores alone. Who may store there, a process, can load, too, so such a load neither waits
+// nor goes on to the node: it would hold up what others ask for as long as the network stands.
 //
-// Errors, as the completion's status: unsupported, what nothing serves; abort, a load of another form, one that
+// Errors, as the completion's status: unsupported, what nothing serves; abort, a load of another form or unit, one that
 // the node refuses, and one that was not answered in `patience_i` cycles, whose late answer is swallowed.
 //
 // Source: PCI Express Base Specification 3.0, section 2.3.1.
@@ -23,7 +26,7 @@ module velo_pcie_loads
     parameter int unsigned Depth = 8,
     parameter int unsigned Bar0Bits = 28,
     parameter int unsigned Bar2Bits = WindowUnitLsb + 2,
-    parameter int unsigned Bar4Bits = 13
+    parameter int unsigned Bar4Bits = PcieBar4Bits
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -49,7 +52,7 @@ module velo_pcie_loads
     input  host_answer_t                control_answer_i,
     input  logic         [        63:0] control_answer_data_i,
     output logic         [Bar4Bits-1:0] own_addr_o,
-    input  logic         [        63:0] own_data_i,              // what is there
+    input  logic         [        63:0] own_data_i,              // what is there, a cycle later
 
     output tlp_beat_t tx_o,
     input  logic      tx_ready_i,
@@ -93,11 +96,15 @@ module velo_pcie_loads
 
   // ----- asking ---------------------------------------------------------------------------------
 
-  logic form_good, asks, taken, asked, answered, late, refused, stores_gone;
+  logic form_good, asks, taken, asked, answered, late, refused, stores_gone, own_there_q;
+  logic stores_alone;
   logic [31:0] ahead;
   host_answer_t answer;
   logic [63:0] data;
-  assign form_good = request_q.length == 10'd1 || (request_q.length == 10'd2 && !request_q.addr[2]);
+  assign stores_alone = request_q.bar.bar2 &&
+      request_q.addr[WindowUnitLsb+:2] inside {UnitVelo, UnitRma};
+  assign form_good = !stores_alone &&
+      (request_q.length == 10'd1 || (request_q.length == 10'd2 && !request_q.addr[2]));
   assign ahead = taken_i - request_q.behind;
   assign stores_gone = !ahead[31];
 
@@ -133,6 +140,10 @@ module velo_pcie_loads
   assign late = asked && left_q == '0 && !taken && !answered;
   assign refused = answer.error;
   assign own_addr_o = request_q.addr[Bar4Bits-1:0];
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) own_there_q <= 1'b0;
+    else own_there_q <= state_q == StAsk && request_q.bar.bar4 && !own_there_q;
+  end
 
   // ----- the completion -------------------------------------------------------------------------
 
@@ -204,7 +215,7 @@ module velo_pcie_loads
       unique case (state_q)
         StIdle:   if (oldest_valid) state_q <= StAsk;
         StAsk: begin
-          if (request_q.refused || !form_good || request_q.bar.bar4 || late) state_q <= StHead;
+          if (request_q.refused || !form_good || own_there_q || late) state_q <= StHead;
           else if (taken) state_q <= StAnswer;
         end
         StAnswer: if (answered || late) state_q <= StHead;

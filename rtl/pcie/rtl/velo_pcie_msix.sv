@@ -22,7 +22,7 @@ module velo_pcie_msix
   import velo_pcie_pkg::*;
 #(
     parameter  int unsigned Vectors   = 8,
-    parameter  int unsigned Bar4Bits  = 13,
+    parameter  int unsigned Bar4Bits  = PcieBar4Bits,
     localparam int unsigned IndexBits = $clog2(Vectors)
 ) (
     input logic clk_i,

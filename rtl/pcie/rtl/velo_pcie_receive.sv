@@ -10,9 +10,9 @@
 // Messages and prefixes are swallowed.
 //
 // Nothing here waits for the network, which is what keeps one class of posted writes from locking up: a read pointer
-// behind a store would wait for the store, and the store for the pointer. A store for which there is no room
-// waits `patience_i` cycles and is then dropped whole, with a pulse on `dropped_o`; stores behind it are dropped at
-// once, until there is room again. A register write waits for `control_ready_i`, which the node owes. A request
+// behind a store would wait for the store, and the store for the pointer. A store for which there is no room as its
+// data begin is dropped whole, with a pulse on `dropped_o`. Whose store it is `store_look_o` tells a cycle before room
+// is asked for. A register write waits for `control_ready_i`, which the node owes. A request
 // without room is dropped: the hard block holds requests back while `request_room_i` is low. Completions never wait.
 //
 // Errors, each swallowed whole and pulsed in `event_o`: a store or register write of another form (a store: 8 to 64
@@ -32,7 +32,7 @@ module velo_pcie_receive
 #(
     parameter int unsigned Bar0Bits = 28,
     parameter int unsigned Bar2Bits = WindowUnitLsb + 2,
-    parameter int unsigned Bar4Bits = 13
+    parameter int unsigned Bar4Bits = PcieBar4Bits
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -40,21 +40,22 @@ module velo_pcie_receive
     input logic        open_i,     // requests are served
     input logic        restart_i,  // the node is in its reset
     input logic [15:0] id_i,       // this function's
-    input logic [15:0] patience_i,
 
     input  tlp_beat_t rx_i,
     input  bar_t      rx_bar_i,   // with the second beat
     output logic      rx_ready_o,
 
     // A store's words, each at its place in the line that is filled; then the store, if it is one.
-    input  logic                store_room_i,    // there is a line free
+    output logic                store_look_o,    // a store may be coming
+    output logic [         7:0] store_source_o,  // from this context
+    input  logic                store_room_i,    // there is a line for that
     output logic                store_word_o,    // a word is given
     output logic [         2:0] store_index_o,   // the how many-th
     output logic [        63:0] store_data_o,
     output logic                store_commit_o,  // the line is a store
     output logic [Bar2Bits-1:0] store_addr_o,
     output logic [         3:0] store_words_o,
-    output logic                dropped_o,       // `store_addr_o` was dropped as there was no room
+    output logic                dropped_o,       // `store_addr_o` was dropped as there was none
     input  logic [        31:0] stores_i,        // that have come in
 
     output logic                control_valid_o,
@@ -110,7 +111,10 @@ module velo_pcie_receive
   assign has_data = head_q.tlp[6];
   assign single = head_q.length == 10'd1;
   assign completion = {second_q, head_q};
-  assign addr = long_header ? {second_q[5:0], second_q[63:32]} : {6'b0, second_q[31:0]};
+  function automatic logic [37:0] addr_of(logic is_long, logic [63:0] beat);
+    return is_long ? {beat[5:0], beat[63:32]} : {6'b0, beat[31:0]};
+  endfunction
+  assign addr = addr_of(long_header, second_q);
 
   // Told from the second beat as it comes.
   logic memory, aligned, whole_words;
@@ -136,15 +140,11 @@ module velo_pcie_receive
   // ----- its beats ------------------------------------------------------------------------------
 
   logic body_take, done, length_good, good;
-  logic store_waits, late, giving_up, stuck_q, dropping_q;
-
-  assign store_waits = state_q == StBody && kind_q == KindStore && served_q && !store_room_i;
-  assign giving_up   = store_waits && (late || stuck_q);
 
   always_comb begin
     unique case (state_q)
       StFirst, StSecond: rx_ready_o = 1'b1;
-      StBody: rx_ready_o = !ended_q && (!store_waits || giving_up || dropping_q);
+      StBody: rx_ready_o = !ended_q;
       default: rx_ready_o = 1'b0;
     endcase
   end
@@ -159,28 +159,13 @@ module velo_pcie_receive
   assign length_good = got == promised_dwords;
   assign good = done && length_good;
 
-  velo_watchdog #(
-      .Width(16)
-  ) u_patience (
-      .clk_i,
-      .rst_ni,
-      .enable_i (1'b1),
-      .cycles_i (patience_i),
-      .waiting_i(store_waits && !giving_up && !dropping_q),
-      .expired_o(late)
-  );
-
   // Room that comes while a store is dropped is for the next one.
+  logic is_store, dropping, dropping_q;
+  assign is_store = state_q == StBody && kind_q == KindStore;
+  assign dropping = is_store && (dropping_q || !store_room_i);
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      dropping_q <= 1'b0;
-      stuck_q    <= 1'b0;
-    end else begin
-      if (done) dropping_q <= 1'b0;
-      else if (giving_up) dropping_q <= 1'b1;
-      if (store_room_i) stuck_q <= 1'b0;
-      else if (giving_up) stuck_q <= 1'b1;
-    end
+    if (!rst_ni) dropping_q <= 1'b0;
+    else dropping_q <= dropping && !done;
   end
 
   // A word for each beat: behind a header of three dwords it began in the beat before.
@@ -223,18 +208,23 @@ module velo_pcie_receive
 
   // ----- what becomes of it ---------------------------------------------------------------------
 
-  logic in_data, dropped, mine;
+  logic in_data, mine;
   assign mine = completion.requester == id_i && !head_q.tlp[0];
   assign in_data = body_take && index_q < {1'b0, head_q.length[9:1]};
-  assign dropped = dropping_q || giving_up;
 
-  assign store_word_o = in_data && kind_q == KindStore && served_q && !dropped;
+  // With the second beat.
+  logic [37:0] addr_d;
+  assign addr_d = addr_of(long_header, rx_i.data);
+  assign store_look_o = state_q == StSecond && rx_i.valid && open_i;
+  assign store_source_o = window_source(64'(addr_d[Bar2Bits-1:0]));
+
+  assign store_word_o = in_data && is_store && served_q && !dropping;
   assign store_index_o = index_q[2:0];
   assign store_data_o = word;
-  assign store_commit_o = good && kind_q == KindStore && served_q && !dropped;
+  assign store_commit_o = good && is_store && served_q && !dropping;
   assign store_addr_o = addr[Bar2Bits-1:0];
   assign store_words_o = head_q.length[4:1];
-  assign dropped_o = good && kind_q == KindStore && served_q && dropped;
+  assign dropped_o = good && is_store && served_q && dropping;
 
   assign control_valid_o = state_q == StControl;
   assign control_addr_o = addr[Bar0Bits-1:0];
@@ -292,7 +282,7 @@ module velo_pcie_receive
   assign event_o.malformed = stump || (done && !length_good) || overrun;
 
   logic unused;
-  assign unused = ^{head_q.at, completion};
+  assign unused = ^{head_q.at, completion, addr_d};
 
   `VELO_ASSERT_INIT(BarsFit, Bar2Bits <= 38 && Bar0Bits <= 32 && Bar4Bits <= 32)
   // A line is filled only if it is free, and what was dropped leaves nothing behind.

@@ -15,7 +15,7 @@ module velo_pcie_regs
     parameter int unsigned Lines = 16,
     parameter int unsigned Slots = 8,
     parameter int unsigned Bar2Bits = 38,
-    parameter int unsigned Bar4Bits = 13
+    parameter int unsigned Bar4Bits = PcieBar4Bits
 ) (
     input logic clk_i,
     input logic rst_ni,

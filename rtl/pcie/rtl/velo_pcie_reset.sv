@@ -5,8 +5,9 @@
 // `flr_i` stands from the host's wish until `flr_done_o`, which stands until `flr_i` falls.
 //   1. `open_o` falls: no request is served, no packet is begun; the node's writes are swallowed and its reads fail.
 //   2. When all that has begun has ended (`idle_i`: no packet is half sent, every read is answered or has timed out),
-//      `function_rst_no` is low for `Cycles` cycles: the node and the function's own state. Reads that the host still
-//      owes are remembered, so what comes late is known to be late.
+//      `function_rst_no` is low for `Cycles` cycles: the node and the function's own state, of which a memory is cleared
+//      word by word meanwhile (`restart_o`). Reads that the host still owes are remembered, so what comes late is
+//      known to be late.
 //   3. `flr_done_o` tells the hard block, and with `flr_i` gone requests are served again. It begins so after `rst_ni`.
 // So nothing that the function sent before can be followed by more of it. Errors: none; how long step 2 takes is
 // bounded by the reads' timeout and by the host, which has to take what was begun.
@@ -16,7 +17,7 @@
 `include "velo_assert.svh"
 
 module velo_pcie_reset #(
-    parameter int unsigned Cycles = 16
+    parameter int unsigned Cycles = 256
 ) (
     input logic clk_i,
     input logic rst_ni,

@@ -25,7 +25,7 @@ BAR = Struct("velo_pcie_pkg", "bar_t")
 EVENT = Struct("velo_pcie_pkg", "receive_event_t")
 
 VENDOR, DEVICE = 0x1234, 0x7E10
-BAR_BITS = {0: 28, 2: 38, 4: 13}
+BAR_BITS = {0: 28, 2: 38, 4: 14}
 VECTORS, PBA = 8, 0x800
 # Tags from here on are those of a test's own requests; their completions do not reach the host.
 OWN_TAGS = 0xE0

@@ -23,9 +23,12 @@ FUNCTION, SETTING, STORES, DROPPED, ERRORS, READS, WATCH = (
     *range(0x1000, 0x1030, 8),
     0x1800,
 )
+SHARES, CONTEXTS = 0x2000, 256
+VELO, RMA, CUSTOM = 0 << 36, 1 << 36, 3 << 36  # units, in BAR2
 DROPPED_T = Struct("pcie_pkg", "pcie_dropped_t")
 ERRORS_T = Struct("pcie_pkg", "pcie_errors_t")
 READS_T = Struct("pcie_pkg", "pcie_reads_t")
+SHARE_T = Struct("pcie_pkg", "pcie_share_t")
 STORES_T = Struct("pcie_pkg", "pcie_stores_t")
 WATCH_T = Struct("pcie_pkg", "pcie_watch_t")
 SETTING_T = Struct("pcie_pkg", "pcie_setting_t")
@@ -64,11 +67,13 @@ class Setup:
         self.node = NodePort(self.bench, seed + 2, stall)
         self.tag = 0
 
-    async def start(self, enumerated: bool = False) -> None:
+    async def start(self, enumerated: bool = False, shares: dict[int, int] | None = None) -> None:
+        """`shares`: lines by context; none: all lines for each."""
         await self.bench.start()
         cocotb.start_soon(self.block.run())
         cocotb.start_soon(self.node.run())
-        await self.bench.cycles(30)  # The node's reset is longer than ours.
+        await self.bench.cycles(300)  # The node's reset is longer than ours.
+        await self.give_shares(shares or dict.fromkeys(range(CONTEXTS), LINES))
         if not enumerated:
             self.block.config = {
                 "id": ID,
@@ -132,6 +137,14 @@ class Setup:
         data = value.to_bytes(8, "little")
         self.block.deliver(self.packet(TlpType.MEM_WRITE_64, addr, 2, data), bar)
 
+    async def give_shares(self, shares: dict[int, int]) -> None:
+        for context, lines in shares.items():
+            self.set_register(SHARES + 8 * context, SHARE_T.pack(lines=lines))
+        await self.settled()
+
+    async def dropped_of(self, context: int) -> int:
+        return SHARE_T.unpack_bits(await self.register(SHARES + 8 * context))["dropped"]
+
     async def settled(self) -> None:
         await self.bench.until(lambda: not self.block.arriving and not self.block.to_root.qsize())
         await self.bench.cycles(30)
@@ -171,8 +184,8 @@ async def a_host_finds_the_function_and_its_registers(dut: Any) -> None:
     await root.mem_write_dword(own + SETTING + 4, 0x777777)
     assert await root.mem_read_qword(own + SETTING) == 0x777777_9999_8888
     # A word of a unit that is read.
-    node.units[3 << 36 | 0x4568] = 0x1122334455667788
-    place = setup.bars[2] + (3 << 36) + 0x4568
+    node.units[CUSTOM | 0x4568] = 0x1122334455667788
+    place = setup.bars[2] + CUSTOM + 0x4568
     assert await root.mem_read_qword(place) == 0x1122334455667788
     assert await root.mem_read_dword(place + 4) == 0x11223344
     assert not any(setup.block.events.values())
@@ -202,7 +215,7 @@ async def messages_of_all_sizes_arrive_in_order(dut: Any) -> None:
 
 
 @cocotb.test()
-async def stores_wait_for_room_and_lose_nothing_with_credits(dut: Any) -> None:
+async def stores_within_a_share_are_not_lost(dut: Any) -> None:
     """As many as there are lines, while the network stands; then as many again."""
     setup = Setup(dut, 3)
     await setup.start()
@@ -225,6 +238,98 @@ async def stores_wait_for_room_and_lose_nothing_with_credits(dut: Any) -> None:
 
 
 @cocotb.test()
+async def who_overruns_its_share_loses_its_own_and_nobody_elses(dut: Any) -> None:
+    """One keeps no count, one has no share; the others keep to theirs, and lose nothing."""
+    setup = Setup(dut, 15, stall=0.1)
+    wild, none, shares = 0x81, 0x01, {0x81: 5, 0x91: 7, 0x80: 4}
+    await setup.start(shares=shares)
+    rng, node = setup.rng, setup.node
+    sent: dict[int, list[tuple[int, list[int]]]] = {context: [] for context in (*shares, none)}
+
+    def arrived(context: int) -> list[tuple[int, list[int]]]:
+        return [store for store in node.stores if store[0] >> 28 & 0xFF == context]
+
+    for turn in range(600):
+        if turn % 100 == 0:
+            node.open = not node.open
+        context = rng.choice((wild, wild, none, 0x91, 0x91, 0x80))
+        orderly = context not in (wild, none)
+        if orderly and len(sent[context]) - len(arrived(context)) >= shares[context]:
+            await setup.bench.cycles(5)
+            continue
+        address = context << 28 | rng.getrandbits(22) << 6
+        sent[context].append((address, words_of(rng, rng.randrange(1, 9))))
+        setup.store(*sent[context][-1])
+        if rng.random() < 0.3:
+            await setup.settled()
+    node.open = True
+    await setup.settled()
+    await setup.bench.cycles(300)
+    for context in (0x91, 0x80):
+        assert arrived(context) == sent[context] and len(sent[context]) > 30
+        assert await setup.dropped_of(context) == 0
+    assert not arrived(none) and await setup.dropped_of(none) == len(sent[none])
+    # Of the wild one's the rest, in order.
+    left = iter(sent[wild])
+    assert all(store in left for store in arrived(wild)) and len(arrived(wild)) > 30
+    dropped = len(sent[wild]) - len(arrived(wild))
+    assert await setup.dropped_of(wild) == dropped > 30
+    counts = DROPPED_T.unpack_bits(await setup.register(DROPPED))
+    assert counts["count"] == dropped + len(sent[none])
+
+
+@cocotb.test()
+async def a_share_is_what_was_written_by_halves(dut: Any) -> None:
+    setup = Setup(dut, 16)
+    await setup.start(shares={7: 2})
+    setup.node.open = False
+    for _ in range(5):
+        setup.store(7 << 28, [1])
+    await setup.settled()
+    assert await setup.register(SHARES + 56) == SHARE_T.pack(lines=2, dropped=3)
+    # One more line for it; what was counted stays.
+    packet = setup.packet(TlpType.MEM_WRITE_64, SHARES + 56, 1, bytes([3, 0, 0, 0]))
+    setup.block.deliver(packet, 4)
+    setup.store(7 << 28, [2])
+    setup.store(7 << 28, [3])
+    await setup.settled()
+    assert await setup.register(SHARES + 56) == SHARE_T.pack(lines=3, dropped=4)
+    # Fewer than it has under way: no more until there are fewer.
+    setup.block.deliver(setup.packet(TlpType.MEM_WRITE_64, SHARES + 56, 1, bytes([1, 0, 0, 0])), 4)
+    setup.block.deliver(setup.packet(TlpType.MEM_WRITE_64, SHARES + 60, 1, bytes(4)), 4)
+    setup.store(7 << 28, [4])
+    await setup.settled()
+    assert await setup.register(SHARES + 56) == SHARE_T.pack(lines=1, dropped=1)
+    setup.node.open = True
+    await setup.bench.until(lambda: len(setup.node.stores) == 3)
+    setup.store(7 << 28, [5])
+    await setup.bench.until(lambda: len(setup.node.stores) == 4)
+    assert [words[0] for _, words in setup.node.stores] == [1, 1, 2, 5]
+    # Others have what they had: nothing.
+    for context in (0, 6, 8, 255):
+        assert await setup.register(SHARES + 8 * context) == 0
+    for addr in (SHARES - 8, SHARES + 8 * CONTEXTS):
+        assert await setup.register(addr) == 0
+
+
+@cocotb.test()
+async def shares_beyond_the_lines_end_with_the_lines(dut: Any) -> None:
+    """The first ones have them; what is dropped is counted all the same."""
+    setup = Setup(dut, 17)
+    await setup.start(shares={1: LINES, 2: 255})
+    setup.node.open = False
+    for _ in range(LINES - 1):
+        setup.store(1 << 28, [1])
+    for _ in range(3):
+        setup.store(2 << 28, [2])
+    setup.store(1 << 28, [3])
+    await setup.settled()
+    assert [await setup.dropped_of(context) for context in (1, 2)] == [1, 2]
+    setup.node.open = True
+    await setup.bench.until(lambda: len(setup.node.stores) == LINES)
+
+
+@cocotb.test()
 async def a_register_write_passes_a_network_that_stands(dut: Any) -> None:
     """More stores than there is room for, and a read pointer behind them: it arrives."""
     setup = Setup(dut, 4)
@@ -240,8 +345,8 @@ async def a_register_write_passes_a_network_that_stands(dut: Any) -> None:
     begin = setup.bench.cycle
     setup.set_register(0x8400000, 77, bar=0)
     await setup.bench.until(lambda: bool(setup.node.register_writes))
-    # One patience for all of them, and their beats.
-    assert setup.bench.cycle - begin < 10 * (LINES + extra) + patience + 20
+    # Their beats, and no wait.
+    assert setup.bench.cycle - begin < 10 * (LINES + extra) + 20
     assert setup.node.register_writes == [(0x8400000, 77)]
     dropped = DROPPED_T.unpack_bits(await setup.register(DROPPED))
     assert dropped == {
@@ -258,14 +363,20 @@ async def a_register_write_passes_a_network_that_stands(dut: Any) -> None:
     await setup.settled()
     assert setup.node.stores == sent
     # A load waits for the stores before it, not longer than that, and no longer than patience.
-    setup.node.units[0x80] = 9
+    setup.node.units[CUSTOM | 0x80] = 9
     setup.node.open = False
     setup.store(0x40, [6])
-    answer = await setup.load(2, 0x80)
+    answer = await setup.load(2, CUSTOM | 0x80)
     assert answer.status == CplStatus.CA
     assert (await setup.load(4, FUNCTION)).status == CplStatus.SC
+    # One of a unit that takes stores alone is refused at once.
+    setup.set_register(SETTING, SETTING_T.pack(patience=2000, timeout=1000))
+    for unit in (VELO, RMA):
+        begin = setup.bench.cycle
+        assert (await setup.load(2, unit | 0x80)).status == CplStatus.CA
+        assert setup.bench.cycle - begin < 50
     setup.node.open = True
-    assert (await setup.load(2, 0x80)).status == CplStatus.SC
+    assert (await setup.load(2, CUSTOM | 0x80)).status == CplStatus.SC
 
 
 @cocotb.test()
@@ -317,7 +428,7 @@ async def what_is_wrong_is_answered_or_dropped_and_counted(dut: Any) -> None:
         await setup.load(0, 0x40, 3),
         await setup.load(0, 0x44, 2),
         await setup.load(4, 0x0, 4),
-        await setup.load(2, 0x40),  # the node refuses it
+        await setup.load(2, CUSTOM | 0x40),  # the node refuses it
         await setup.load(0, 0x48),
     ]
     assert all(answer.status == CplStatus.CA and not answer.data for answer in aborted)
@@ -711,8 +822,14 @@ async def a_reset_of_the_function_leaves_nothing_behind(dut: Any) -> None:
         dut.flr_i.value = 0
         await setup.bench.cycles(20)
         assert (len(node.stores), len(node.register_writes)) == (stores, writes)
-        # And it is new: counts begin at nothing, and all works.
+        # And it is new: counts begin at nothing, nobody has a share, and all works.
         assert await setup.register(STORES) == 0
+        for context in (0, trial + 1, CONTEXTS - 1):
+            assert await setup.register(SHARES + 8 * context) == 0
+        setup.store(0x40, [1])
+        await setup.settled()
+        assert len(node.stores) == stores and await setup.dropped_of(0) == 1
+        await setup.give_shares(dict.fromkeys(range(16), LINES))
         assert await setup.register(WATCH) == 0
         assert READS_T.unpack_bits(await setup.register(READS))["lost"] == 0
         setup.store(0x40, [trial])
@@ -731,14 +848,14 @@ async def a_late_answer_of_the_node_is_nobodys(dut: Any) -> None:
     node = setup.node
     setup.set_register(SETTING, SETTING_T.pack(patience=40, timeout=1000))
     node.registers = {0x40: 0x4040404040404040, 0x48: 0x4848484848484848}
-    node.units = {0x80: 0x8080808080808080, 0x88: 0x8888888888888888}
-    for bar, first, second in ((0, 0x40, 0x48), (2, 0x80, 0x88)):
+    node.units = {CUSTOM | 0x80: 0x8080808080808080, CUSTOM | 0x88: 0x8888888888888888}
+    for bar, first, second in ((0, 0x40, 0x48), (2, CUSTOM | 0x80, CUSTOM | 0x88)):
         node.mute = True
         for _ in range(3):
             assert (await setup.load(bar, first)).status == CplStatus.CA
         node.mute = False
         answer = await setup.load(bar, second)
-        assert answer.status == CplStatus.SC and bytes(answer.data) == bytes([second] * 8)
+        assert answer.status == CplStatus.SC and bytes(answer.data) == bytes([second & 255] * 8)
 
 
 @cocotb.test()

@@ -47,7 +47,7 @@ def write_head(dwords: int) -> int:
 
 
 async def receive(dut: Any) -> Bench:
-    inputs = ("open_i", "restart_i", "id_i", "patience_i", "rx_i", "rx_bar_i", "store_room_i")
+    inputs = ("open_i", "restart_i", "id_i", "rx_i", "rx_bar_i", "store_room_i")
     bench = await started(dut, *inputs, "stores_i", "control_ready_i", "request_room_i")
     dut.open_i.value = dut.store_room_i.value = dut.request_room_i.value = 1
     return bench

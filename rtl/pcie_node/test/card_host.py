@@ -15,13 +15,14 @@ SENT, RECEIVED, UNDELIVERED, RMA_ERRORS, LINK_STATUS = 0x40, 0x50, 0x78, 0xC8, 0
 RMA_REQUESTER_ERROR, ACCESS_WATCHDOG, ANSWER_WATCHDOG = 0xE8, 0x198, 0x1F8
 RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
 QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
-SETTING, STORES, DROPPED, WATCH = 0x1008, 0x1010, 0x1018, 0x1800
+SETTING, STORES, DROPPED, WATCH, SHARES = 0x1008, 0x1010, 0x1018, 0x1800, 0x2000
 LINES = 16
 PUT, GET, REQUESTER = 1, 2, 1
 # In a host's memory. Remote memory: pages that do not lie behind each other.
 RING, QUEUE, TABLE, FRAMES, SIZE = 0x0, 0x4000, 0x5000, 0x8000, 1 << 16
 SLOTS_LOG2, ENTRIES_LOG2 = 6, 3
 SETTING_T = Struct("pcie_pkg", "pcie_setting_t")
+SHARE_T = Struct("pcie_pkg", "pcie_share_t")
 STORES_T = Struct("pcie_pkg", "pcie_stores_t")
 WATCH_T = Struct("pcie_pkg", "pcie_watch_t")
 PAGE_T = Struct("velo_pkg", "registered_page_t")
@@ -85,7 +86,7 @@ class Host:
         return await self.block.root.mem_read_qword(self.bars[bar] + offset)
 
     async def configure(self, slots_log2: int = SLOTS_LOG2) -> None:
-        """All that a driver sets after a reset."""
+        """All that a driver sets after a reset. CTX has all lines for stores."""
         self.slots = 1 << slots_log2
         self.head = self.notes = self.sent = self.taken = 0
         self.memory[0:FRAMES] = bytes(FRAMES)
@@ -98,6 +99,7 @@ class Host:
         await self.set(0, vector.addr, 4)
         await self.set(8, vector.data, 4)
         await self.set(SETTING, SETTING_T.pack(patience=2000, timeout=2000), 4)
+        await self.set(SHARES + 8 * CTX, SHARE_T.pack(lines=LINES), 4)
         await self.set(WATCH, WATCH_T.pack(enable=1, base=(self.base + RING) >> 12), 4)
         await self.set(SETUP, self.node)
         await self.set(ROUTES + 8 * self.peer.node, 0)

@@ -50,7 +50,7 @@ async def a_card_works_again_after_a_reset_of_the_function(dut: Any, core_ps: in
         cocotb.start_soon(cable(dut)),
     ]
     await bench.start()
-    await bench.cycles(80)
+    await bench.cycles(300)
     clocks.append(cocotb.start_soon(host.block.run()))
     await host.find()
     sent = 0

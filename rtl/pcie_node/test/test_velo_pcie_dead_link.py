@@ -25,6 +25,8 @@ from card_host import (
     RINGS,
     RMA,
     RMA_REQUESTER_ERROR,
+    SHARE_T,
+    SHARES,
     STORES,
     STORES_T,
     UNDELIVERED,
@@ -44,6 +46,7 @@ UNDER_WAY = 16
 MOST = 2 * DEAD + ANSWER + 170 * 2 * UNDER_WAY
 LOST, NETWORK = 14, 11
 OTHER_RING, OTHER_SLOTS_LOG2 = 0x2000, 4
+OTHER_LINES = 4  # of the card's, for stores of OTHER; CTX has the rest
 ENTRIES_LOG2 = 6  # of the users' notification queues
 
 
@@ -113,12 +116,14 @@ async def start(dut: Any) -> tuple[Host, Host]:
     await bench.start()
     for host in (low, high):
         cocotb.start_soon(host.block.run())
-    await bench.cycles(60)
+    await bench.cycles(300)
     for host in (low, high):
         await host.find()
         await host.configure()
         await host.set(ACCESS_WATCHDOG, 1 << 32 | ACCESS)
         await host.set(ANSWER_WATCHDOG, 1 << 32 | ANSWER)
+    for ctx, lines in ((CTX, LINES - OTHER_LINES), (OTHER, OTHER_LINES)):
+        await low.set(SHARES + 8 * ctx, SHARE_T.pack(lines=lines), 4)
     base = low.base + OTHER_RING
     await low.set(RINGS + (OTHER << 12), 1 | base | OTHER_SLOTS_LOG2 << 48)
     for ctx in (CTX, OTHER):
@@ -217,7 +222,10 @@ class Bystander:
 
 
 def users(low: Host, high: Host) -> tuple[User, User]:
-    return User(low, CTX, high.node, LINES - 4), User(low, OTHER, low.node, 4)
+    return (
+        User(low, CTX, high.node, LINES - OTHER_LINES),
+        User(low, OTHER, low.node, OTHER_LINES),
+    )
 
 
 @cocotb.test()
@@ -302,6 +310,45 @@ async def messages_behind_those_for_a_link_that_is_down_are_not_lost(dut: Any) -
     assert await low.get(UNDELIVERED) == 0
     stops = True
     await task
+
+
+@cocotb.test()
+async def a_user_goes_on_while_another_overruns_its_share(dut: Any) -> None:
+    low, high = await start(dut)
+    flooding, user = users(low, high)
+    flooding.share = 1 << 30  # It never waits for room.
+    by = Bystander(user)
+    access = 6000
+    await low.set(ACCESS_WATCHDOG, 1 << 32 | access)
+    await low.set(ANSWER_WATCHDOG, 1 << 32 | 2 * access)
+    await by.round()
+    await high.set(LINKS, 0)
+    while await low.get(LINK_STATUS) & 1:
+        pass
+    stops = False
+
+    async def floods() -> None:
+        number = 0
+        while not stops:
+            number += 1
+            await flooding.send(number, [number] * 7)
+            await low.bench.cycles(15)  # A packet has 10 beats, and others have to get in.
+
+    async def dropped(context: int) -> int:
+        word = await low.get(SHARES + 8 * context, 4)
+        return SHARE_T.unpack_bits(word)["dropped"]
+
+    begin = low.bench.cycle
+    task = cocotb.start_soon(floods())
+    while await dropped(CTX) < 10:
+        assert low.bench.cycle - begin < access // 4, "nothing is dropped"
+    while by.number < 3:
+        await by.round()
+    assert by.longest < access
+    assert await low.get(UNDELIVERED) == 0
+    stops = True
+    await task
+    assert await dropped(CTX) > 20 and await dropped(OTHER) == 0
 
 
 @cocotb.test()

@@ -50,7 +50,7 @@ async def start(dut: Any, stall: float = 0.0) -> tuple[Host, Host]:
     await bench.start()
     for host in (low, high):
         cocotb.start_soon(host.block.run())
-    await bench.cycles(60)
+    await bench.cycles(300)
     for host in (low, high):
         await host.find()
         await host.configure()
