@@ -92,6 +92,7 @@ static void velo_context_enable(struct velo_context *ctx)
 	velo_reg_write(ctx->card, VELO_REG_QUEUES + at,
 		       VELO_RING_ENABLE | velo_context_dma(ctx, ctx->queue) |
 			       (u64)queue_entries_log2 << VELO_RING_SIZE_SHIFT);
+	velo_node_share(ctx->card, ctx->number, ctx->lines);
 	/* From here on the node accepts what comes: nobody is told of the context before. */
 	velo_reg_read(ctx->card, VELO_REG_ID);
 }
@@ -104,6 +105,7 @@ static void velo_context_disable(struct velo_context *ctx)
 		return;
 	velo_reg_write(ctx->card, VELO_REG_RINGS + at, 0);
 	velo_reg_write(ctx->card, VELO_REG_QUEUES + at, 0);
+	velo_node_share(ctx->card, ctx->number, 0);
 }
 
 /* --- the driver's part ------------------------------------------------------------------------ */
@@ -130,6 +132,17 @@ static int velo_vector_memory(struct velo_vector *vector)
 	return -ENOMEM;
 }
 
+/* Who takes a number whose last owner's stores are still in the card gets none. */
+static unsigned int velo_context_lines(struct velo_context *ctx, u32 wanted)
+{
+	struct velo_card *card = ctx->card;
+
+	velo_node_reclaim_lines(card);
+	if (!velo_node_has_left(card, ctx->number))
+		return 0;
+	return min3(wanted, READ_ONCE(lines_max), card->lines_free);
+}
+
 static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *take)
 {
 	struct velo_card *card = ctx->card;
@@ -152,7 +165,7 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 	ctx->ring = ctx->vector->memory + place * velo_ring_bytes();
 	ctx->queue = ctx->vector->memory + velo_contexts_per_vector() * velo_ring_bytes() +
 		     place * velo_queue_bytes();
-	ctx->lines = min3(take->store_lines, READ_ONCE(lines_max), card->lines_free);
+	ctx->lines = velo_context_lines(ctx, take->store_lines);
 	card->lines_free -= ctx->lines;
 	card->context_count++;
 	card->numbers[number].opened++;
@@ -203,7 +216,7 @@ void velo_context_end(struct velo_context *ctx)
 	velo_node_settle(card);
 	velo_interrupt_leave(ctx);
 	trace_velo_end(ctx);
-	card->lines_free += ctx->lines;
+	velo_node_leave_lines(card, ctx->number, ctx->lines);
 	card->context_count--;
 	velo_number_leave(card, ctx->number);
 	velo_card_put_awake(card);

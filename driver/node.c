@@ -2,8 +2,8 @@
 /*
  * The node behind the function: its number, routes and links, and its forgetting of pages.
  *
- * All functions but velo_node_forget_page() and velo_node_stores() are called under
- * velo_card.state.
+ * All functions but velo_node_forget_page(), velo_node_stores() and what send.c calls are called
+ * under velo_card.state.
  */
 #include <linux/bitfield.h>
 #include <linux/ctype.h>
@@ -108,6 +108,7 @@ void velo_node_shut_down(struct velo_card *card)
 	for (i = 0; i < VELO_VPIDS; i++) {
 		velo_reg_write(card, VELO_REG_RINGS + VELO_PAGE_STRIDE * i, 0);
 		velo_reg_write(card, VELO_REG_QUEUES + VELO_PAGE_STRIDE * i, 0);
+		velo_node_share(card, i, 0);
 	}
 	velo_reg_write(card, VELO_REG_PAGES, 0);
 	velo_reg_read(card, VELO_REG_ID);
@@ -127,7 +128,9 @@ void velo_node_set_up(struct velo_card *card)
 		velo_node_write_route(card, i);
 	velo_node_write_patience(card);
 	velo_node_write_moderation(card);
-	card->sent = velo_pcie_stores_taken(velo_node_stores(card));
+	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
+	card->lines_free += card->lines_left; /* A reset has emptied them. */
+	card->lines_left = 0;
 	velo_reg_write(card, VELO_REG_PAGES, velo_memory_pages_word(card));
 	velo_reg_write(card, VELO_REG_LINKS,
 		       FIELD_PREP(VELO_REG_LINKS_ENABLE_MASK, card->setup.links));
@@ -293,11 +296,23 @@ u64 velo_node_stores(struct velo_card *card)
 	return readq(card->function + VELO_PCIE_REG_STORES);
 }
 
-static bool velo_stores_leave_room(struct velo_card *card, u64 stores)
+/*
+ * Whether all stores that came before @count have gone on. No more are under way than have come
+ * since; so it is right for any number of stores later, also beyond 2^32.
+ */
+static bool velo_stores_have_gone(u64 stores, u32 count)
 {
 	u32 accepted = velo_pcie_stores_accepted(stores), taken = velo_pcie_stores_taken(stores);
 
-	return (s32)(taken - card->sent) >= 0 && accepted - taken < card->lines;
+	return stores == VELO_GONE || accepted - count >= accepted - taken;
+}
+
+static bool velo_node_wait_stores_before(struct velo_card *card, u32 count)
+{
+	u64 stores;
+
+	return !read_poll_timeout(velo_node_stores, stores, velo_stores_have_gone(stores, count),
+				  VELO_POLL_US, VELO_FORGET_US, false, card);
 }
 
 /**
@@ -308,32 +323,84 @@ static bool velo_stores_leave_room(struct velo_card *card, u64 stores)
  */
 bool velo_node_wait_stores(struct velo_card *card)
 {
-	u64 stores = velo_node_stores(card);
-	u32 accepted = velo_pcie_stores_accepted(stores);
-
-	if (velo_pcie_stores_taken(stores) == accepted)
-		return true;
-	return !read_poll_timeout(velo_node_stores, stores,
-				  (s32)(velo_pcie_stores_taken(stores) - accepted) >= 0,
-				  VELO_POLL_US, VELO_FORGET_US, false, card);
+	return velo_node_wait_stores_before(card, velo_pcie_stores_accepted(velo_node_stores(card)));
 }
 
 /**
- * velo_node_wait_room() - wait until the kernel's line is free
+ * velo_node_wait_room() - wait until the kernel's lines are free for a context
  * @card: the card; velo_card.send is held
+ * @number: of the context; the card may still hold stores of who had the number before
  *
- * It is when the node has taken what the kernel stored last. Contexts that have more stores under
- * way than they may can fill all lines, the kernel's too.
- *
- * Return: whether there is room.
+ * Return: whether they are.
  */
-bool velo_node_wait_room(struct velo_card *card)
+bool velo_node_wait_room(struct velo_card *card, unsigned int number)
 {
-	u64 stores;
+	return velo_node_wait_stores_before(card, card->sent) &&
+	       velo_node_wait_stores_before(card, card->numbers[number].left);
+}
 
-	return !read_poll_timeout(velo_node_stores, stores,
-				  stores == VELO_GONE || velo_stores_leave_room(card, stores),
-				  VELO_POLL_US, VELO_FORGET_US, false, card);
+/* --- lines of stores -------------------------------------------------------------------------- */
+
+static void __iomem *velo_share_register(struct velo_card *card, unsigned int number)
+{
+	return card->function + VELO_PCIE_REG_SHARES + 8 * number;
+}
+
+/**
+ * velo_node_share() - give a context that begins or ends its share of the card's lines
+ * @card: the card
+ * @number: of the context
+ * @lines: how many stores it may have under way; what comes beyond is dropped and counted, from 0 on
+ *
+ * The shares together are never more than the card's lines, so that nobody takes one of another's.
+ */
+void velo_node_share(struct velo_card *card, unsigned int number, unsigned int lines)
+{
+	writeq(velo_pcie_share_pack(lines, 0), velo_share_register(card, number));
+}
+
+/* The same, and what was counted stays. */
+void velo_node_change_share(struct velo_card *card, unsigned int number, unsigned int lines)
+{
+	writel(lines, velo_share_register(card, number));
+}
+
+/* Layout pcie_share. A function that was pulled out answers with ones, which no share is. */
+u64 velo_node_share_word(struct velo_card *card, unsigned int number)
+{
+	return readq(velo_share_register(card, number));
+}
+
+/**
+ * velo_node_leave_lines() - lines of a context that has ended
+ * @card: the card; the context has no share any more
+ * @number: the context
+ * @lines: how many it had; they are free when its stores have gone on
+ */
+void velo_node_leave_lines(struct velo_card *card, unsigned int number, unsigned int lines)
+{
+	card->left = velo_pcie_stores_accepted(velo_node_stores(card));
+	card->lines_left += lines;
+	card->numbers[number].left = card->left;
+	velo_node_reclaim_lines(card);
+}
+
+/* Whether the card holds no stores of who had the number before. It would count them for the next. */
+bool velo_node_has_left(struct velo_card *card, unsigned int number)
+{
+	return velo_stores_have_gone(velo_node_stores(card), card->numbers[number].left);
+}
+
+/**
+ * velo_node_reclaim_lines() - lines of contexts that have ended are free, if their stores have gone on
+ * @card: the card
+ */
+void velo_node_reclaim_lines(struct velo_card *card)
+{
+	if (!velo_stores_have_gone(velo_node_stores(card), card->left))
+		return;
+	card->lines_free += card->lines_left;
+	card->lines_left = 0;
 }
 
 /**

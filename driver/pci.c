@@ -22,8 +22,6 @@
 #define VELO_CARDS_MAX 16
 /* Registers name addresses of memory by bits 47:0. */
 #define VELO_DMA_BITS 48
-/* The kernel keeps one line of stores for itself. */
-#define VELO_LINES_KERNEL 1
 /*
  * How long one process may stop others: 100 ms at 100 MHz, in cycles. The times below are such
  * that each of these stops ends by then. (They are computed: no card of that clock has been
@@ -408,7 +406,7 @@ static int velo_card_set_up(struct velo_card *card)
 		return err;
 	card->lines = velo_pcie_function_store_lines(readq(card->function +
 							   VELO_PCIE_REG_FUNCTION));
-	card->lines_free = card->lines - VELO_LINES_KERNEL;
+	card->lines_free = card->lines - velo_lines_kernel(card);
 	for (i = 0; i < VELO_NODES; i++)
 		card->setup.routes[i] = VELO_ROUTE_NONE;
 	card->setup.routes[0] = VELO_ROUTE_LOCAL;

@@ -51,12 +51,46 @@ static void __iomem *velo_send_page(struct velo_context *ctx, u64 address)
 	return ctx->page;
 }
 
+/*
+ * The card drops what a context stores beyond its share, so the kernel lends its lines to the context
+ * that it stores for, and takes them back when another one needs them. What that one then has under
+ * way may be more than its share; the kernel's lines are free when these stores have gone on.
+ */
+static void velo_send_take_back(struct velo_card *card)
+{
+	struct velo_context *ctx = card->lent_to;
+
+	card->lent_to = NULL;
+	if (!ctx || READ_ONCE(card->broken))
+		return;
+	velo_node_change_share(card, ctx->number, ctx->lines);
+	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
+}
+
+static bool velo_send_lend(struct velo_context *ctx)
+{
+	struct velo_card *card = ctx->card;
+
+	if (card->lent_to != ctx)
+		velo_send_take_back(card);
+	if (!velo_node_wait_room(card, ctx->number))
+		return false;
+	if (card->lent_to != ctx)
+		velo_node_change_share(card, ctx->number, ctx->lines + velo_lines_kernel(card));
+	card->lent_to = ctx;
+	return true;
+}
+
 /**
  * velo_send_end() - forget where a context sent to
  * @ctx: the context; it is dead, so nothing is sent for it any more
  */
 void velo_send_end(struct velo_context *ctx)
 {
+	mutex_lock(&ctx->card->send);
+	if (ctx->card->lent_to == ctx)
+		velo_send_take_back(ctx->card);
+	mutex_unlock(&ctx->card->send);
 	if (ctx->page)
 		iounmap(ctx->page);
 	ctx->page = NULL;
@@ -67,14 +101,14 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 {
 	struct velo_card *card = ctx->card;
 	void __iomem *page = velo_send_page(ctx, address & PAGE_MASK);
-	u64 dropped, dropped_before;
+	u64 share, share_before;
 	unsigned long flags;
 
 	if (!page)
 		return -ENOMEM;
-	if (!velo_node_wait_room(card))
+	if (!velo_send_lend(ctx))
 		return -EAGAIN;
-	dropped_before = readq(card->function + VELO_PCIE_REG_DROPPED);
+	share_before = velo_node_share_word(card, ctx->number);
 	/* An interrupt might flush a part of it; the node refuses half a descriptor. */
 	local_irq_save(flags);
 	__iowrite64_copy(page + offset_in_page(address), line, len_bytes / 8);
@@ -82,11 +116,10 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 	local_irq_restore(flags);
 	/* The answers come behind the line: by then the card has it, or has dropped it. */
 	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
-	dropped = readq(card->function + VELO_PCIE_REG_DROPPED);
-	/* A function that was pulled out answers with ones, which no state of this register is. */
-	if (dropped == U64_MAX)
+	share = velo_node_share_word(card, ctx->number);
+	if (share == U64_MAX) /* It was pulled out. */
 		return -ENODEV;
-	if (velo_pcie_dropped_count(dropped) != velo_pcie_dropped_count(dropped_before))
+	if (velo_pcie_share_dropped(share) != velo_pcie_share_dropped(share_before))
 		return -EIO;
 	return len_bytes;
 }
@@ -100,8 +133,8 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
  *
  * The node takes the card's lines in order, so nothing waits for a line that the card has.
  *
- * Return: @len_bytes, or an error. -EAGAIN: nothing was stored. -EIO: the card has dropped stores
- * meanwhile, of a context that has more under way than it may; whether this one, it does not tell.
+ * Return: @len_bytes, or an error. -EAGAIN: nothing was stored. -EIO: the card has dropped stores of
+ * this context meanwhile, as it has more under way than it may; whether this one, it does not tell.
  */
 ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset)
 {

@@ -6,7 +6,7 @@
  *
  *  velo_context.lock	one VELO_CARD_TAKE of a file at a time; mmap_lock is taken inside
  *  velo_card.state	contexts, settings of the node, its registers
- *  velo_card.send	the line of stores that the kernel keeps for itself
+ *  velo_card.send	the lines of stores that the kernel keeps for itself, and whose share they are in
  *  mmap_lock
  *  velo_card.live	readers use card and context; a writer ends either, or changes the grants.
  *			Nobody takes mmap_lock inside, so nobody copies from or to user space
@@ -107,6 +107,8 @@ enum velo_resource {
  * @named: how many regions and contexts mean it, under velo_card.numbers_lock; rises only while
  *	it is taken
  * @opened: how often it has been taken
+ * @left: the count of stores behind the last one of who had it, under velo_card.state; does not
+ *	change while it is taken
  */
 struct velo_number {
 	kuid_t user;
@@ -114,6 +116,7 @@ struct velo_number {
 	bool is_taken;
 	unsigned int named;
 	u32 opened;
+	u32 left;
 };
 
 struct velo_grants {
@@ -166,7 +169,10 @@ struct velo_setup {
  * @context_count: contexts that are taken
  * @lines: stores that the card holds while the node takes none
  * @lines_free: those that no context has
- * @sent: the count of stores behind the kernel's last one, under @send
+ * @lines_left: those of contexts that have ended, until their stores have gone on
+ * @left: the count of stores behind the last one of these contexts
+ * @lent_to: the context in whose share the kernel's lines are, under @send
+ * @sent: the count of stores behind the last one that the kernel's lines may hold, under @send
  * @grants: under @live
  * @setup: under @state
  * @users_lock: guards @users
@@ -189,7 +195,7 @@ struct velo_card {
 	phys_addr_t window;
 
 	struct mutex state; /* contexts and settings */
-	struct mutex send; /* the kernel's own line */
+	struct mutex send; /* the kernel's own lines */
 	struct rw_semaphore live; /* that card and contexts are not dead; grants */
 	struct mutex pages; /* the table of pages */
 
@@ -205,6 +211,9 @@ struct velo_card {
 	unsigned int context_count;
 	unsigned int lines;
 	unsigned int lines_free;
+	unsigned int lines_left;
+	u32 left;
+	struct velo_context *lent_to;
 	u32 sent;
 
 	struct velo_grants grants;
@@ -273,6 +282,15 @@ struct velo_context {
 	struct page *nowhere;
 };
 
+/*
+ * Lines of stores that the kernel keeps for itself: as many as one line takes if the host splits it
+ * into its words.
+ */
+static inline unsigned int velo_lines_kernel(const struct velo_card *card)
+{
+	return min_t(unsigned int, VELO_LINE_BYTES / 8, card->lines / 2);
+}
+
 /* pci.c */
 void velo_card_end_contexts(struct velo_card *card);
 void velo_card_put_awake(struct velo_card *card);
@@ -294,9 +312,15 @@ int velo_routes_parse(const char *text, u16 *routes);
 void velo_node_forget_page(struct velo_card *card, unsigned long page);
 void velo_node_settle(struct velo_card *card);
 bool velo_node_was_reset(struct velo_card *card);
-bool velo_node_wait_room(struct velo_card *card);
+bool velo_node_wait_room(struct velo_card *card, unsigned int number);
 bool velo_node_wait_stores(struct velo_card *card);
 u64 velo_node_stores(struct velo_card *card);
+void velo_node_share(struct velo_card *card, unsigned int number, unsigned int lines);
+void velo_node_change_share(struct velo_card *card, unsigned int number, unsigned int lines);
+u64 velo_node_share_word(struct velo_card *card, unsigned int number);
+void velo_node_leave_lines(struct velo_card *card, unsigned int number, unsigned int lines);
+bool velo_node_has_left(struct velo_card *card, unsigned int number);
+void velo_node_reclaim_lines(struct velo_card *card);
 
 static inline u64 velo_reg_read(struct velo_card *card, u32 offset)
 {

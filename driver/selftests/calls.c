@@ -782,7 +782,7 @@ static void traces(void)
 	CHECK(file_write(TRACING "events/velo/enable", "0") == 0);
 	read_trace();
 
-	at = expect(at, "velo_take: card=0 number=%u user=0 lines=1 opened=%u\n", number,
+	at = expect(at, "velo_take: card=0 number=%u user=0 lines=8 opened=%u\n", number,
 		    port.take.opened);
 	at = expect(at, "velo_enter: card=0 number=%u first_page=%u page_count=2 rights=3 ", number,
 		    page);

@@ -344,6 +344,103 @@ static void who_never_reads_its_queue_stops_nobody(void)
 	hog_end(hog);
 }
 
+/* --- lines for stores ------------------------------------------------------------------------- */
+
+/*
+ * Never waits for a line: by its pages and by calls, to itself, who reads nothing, so that its stores
+ * leave slowly. Says so once it has lost some, and was told that a call's may be one of them.
+ */
+static void overruns_its_lines(void)
+{
+	struct port port;
+	uint64_t line[2];
+	bool is_told = false;
+	unsigned int i, j;
+	off_t target;
+
+	port_open(&port, VELO_CARD_ANY);
+	target = (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS,
+					 target_page(port.take.node, port.take.number) | 1 << 6);
+	make_line(line, 1, 2);
+	for (i = 0; told->go; i++) {
+		for (j = 0; j < 2 * port.take.store_lines; j++)
+			store(port.target + 8, line, 2);
+		if (pwrite(port.file, line, sizeof(line), target) < 0 && errno == EIO)
+			is_told = true;
+		told->is_full = is_told && dropped(&port) > 0;
+	}
+}
+
+/* As many messages under way as its lines surely hold, by its pages; then some by calls. */
+static void keeps_to_its_lines(void)
+{
+	struct port port;
+	uint64_t line[2];
+	unsigned int round, i;
+	off_t target;
+
+	port_open(&port, VELO_CARD_ANY);
+	CHECK(port.take.store_lines == PORT_LINES);
+	target = (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS,
+					 target_page(port.take.node, port.take.number) | 1 << 6);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < PORT_LINES / 2; i++) {
+			make_line(line, (uint8_t)i, 2);
+			store(port.target + 8, line, 2);
+		}
+		for (i = 0; i < PORT_LINES / 2; i++)
+			if (!receive(&port, (uint8_t)i, 2, port.take.number))
+				return;
+		make_line(line, (uint8_t)i, 2);
+		if (!CHECK(write_patiently(&port, line, sizeof(line), target)) ||
+		    !receive(&port, (uint8_t)i, 2, port.take.number))
+			return;
+	}
+	CHECK(dropped(&port) == 0);
+}
+
+static void who_overruns_its_lines_loses_its_own_alone(void)
+{
+	long before = sysfs_number("counters/pcie_stores_dropped"), during;
+	pid_t hog = hog_start(overruns_its_lines, PATIENCE_HERE);
+
+	during = sysfs_number("counters/pcie_stores_dropped");
+	CHECK(during != before);
+	user_end(user_start(HEIR, keeps_to_its_lines));
+	user_end(user_start(HEIR, puts_into_memory));
+	/* It went on meanwhile. */
+	CHECK(sysfs_number("counters/pcie_stores_dropped") != during);
+	hog_end(hog);
+}
+
+static void has_no_lines(void)
+{
+	struct port port;
+	uint64_t line[2];
+	off_t target;
+
+	/* Nor does it get one of another's by storing to its pages all the same. */
+	CHECK(port_try(&port, VELO_CARD_ANY, 0, PORT_ITSELF) && port.take.store_lines == 0);
+	make_line(line, 1, 1);
+	store(port.target, line, 1);
+	CHECK(dropped(&port) == 1);
+	/* What the kernel stores for it is taken. */
+	make_line(line, 2, 2);
+	target = (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS,
+					 target_page(port.take.node, port.take.number) | 1 << 6);
+	CHECK(write_patiently(&port, line, sizeof(line), target));
+	CHECK(receive(&port, 2, 2, port.take.number));
+	CHECK(dropped(&port) == 1);
+	port_close(&port);
+	/* The next owner of the number begins anew. */
+	CHECK(port_try(&port, port.take.number, 0, PORT_ITSELF) && dropped(&port) == 0);
+}
+
+static void who_has_no_lines_takes_none(void)
+{
+	user_end(user_start(OWNER, has_no_lines));
+}
+
 /* --- nodes that cannot be reached ------------------------------------------------------------- */
 
 /* Nobody is behind the link; what stands in front of it must not stand in anybody's way. */
@@ -859,6 +956,9 @@ int main(int argc, char **argv)
 		{ "root_gives_up_numbers", root_gives_up_numbers },
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
+		{ "who_overruns_its_lines_loses_its_own_alone",
+		  who_overruns_its_lines_loses_its_own_alone },
+		{ "who_has_no_lines_takes_none", who_has_no_lines_takes_none },
 		{ "a_link_that_is_down_stops_nobody", a_link_that_is_down_stops_nobody },
 		{ "a_node_that_never_answers_stops_nobody", a_node_that_never_answers_stops_nobody },
 		{ "who_waits_for_an_answer_that_never_comes_is_woken",

@@ -260,7 +260,7 @@ void port_open_at(struct port *port, uint32_t number, uint32_t to_context)
 
 	if (to_context != VELO_CARD_ANY)
 		target = target_page((uint32_t)sysfs_number("node"), to_context);
-	if (port_try(port, number, 1, target))
+	if (port_try(port, number, PORT_LINES, target))
 		return;
 	printf("# FAILED: no context: %s\n", strerror(errno));
 	exit(1);
@@ -295,6 +295,25 @@ uint64_t stores(struct port *port)
 
 	CHECK(pread(port->file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)) == 8);
 	return word;
+}
+
+bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes, off_t offset)
+{
+	ssize_t done;
+
+	do
+		done = pwrite(port->file, words, len_bytes, offset);
+	while (done < 0 && errno == EAGAIN);
+	return done == (ssize_t)len_bytes;
+}
+
+uint32_t dropped(struct port *port)
+{
+	uint64_t word = 0;
+
+	CHECK(pread(port->file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_SHARE, 0)) == 8);
+	CHECK(velo_pcie_share_lines(word) == port->take.store_lines);
+	return velo_pcie_share_dropped(word);
 }
 
 void wait_until_taken(struct port *port)
@@ -433,9 +452,8 @@ int post(struct port *port, const uint64_t *words)
 		if (port->queue_head % 2)
 			store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
 		else
-			CHECK(pwrite(port->file, words, len_bytes,
-				     (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)) ==
-			      (ssize_t)len_bytes);
+			CHECK(write_patiently(port, words, len_bytes,
+					      (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)));
 		if (!notified(port, answer))
 			return -1;
 	} while (was_split(port, answer));

@@ -83,6 +83,9 @@ struct port {
 	uint16_t queue_head;
 };
 
+/* Lines for stores that a port asks for: one that the host splits takes as many as it has words. */
+#define PORT_LINES 8u
+
 /* The target is on the same card; VELO_CARD_ANY: the context itself. */
 void port_open(struct port *port, uint32_t to_context);
 /* The same, with a number. */
@@ -93,6 +96,10 @@ void port_open_at(struct port *port, uint32_t number, uint32_t to_context);
 bool port_try(struct port *port, uint32_t number, uint32_t lines, uint64_t target);
 void port_close(struct port *port);
 uint64_t stores(struct port *port);
+/* A store by the kernel, repeated as long as its lines are not free in time. */
+bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes, off_t offset);
+/* How many of its stores the card has dropped. */
+uint32_t dropped(struct port *port);
 void wait_until_taken(struct port *port);
 void store(volatile uint64_t *at, const uint64_t *line, unsigned int words);
 void make_line(uint64_t *line, uint8_t tag, unsigned int words);

@@ -190,18 +190,23 @@ struct velo_card_arm {
  * target EPERM, and SIGBUS when the grant is taken away later. Each store takes a line. pwrite() of
  * 8 to 64 bytes, whole words: one line, at an address as in layout `address`.
  *
- * pwrite() is for contexts that have no lines of their own. The kernel has one for all, and waits
- * until it is free. EAGAIN: it was not in time; nothing was stored. EIO: the card has dropped
- * stores of a context that had more under way than it may, and perhaps this line: it must not be
- * repeated.
+ * pwrite() is for contexts that have no lines of their own. The kernel has lines for one at a time,
+ * and waits until they are free. EAGAIN: not in time; nothing was stored. EIO: the card has dropped
+ * stores of this context, which has more under way than it may, and perhaps this line: it must not
+ * be repeated.
  */
 #define VELO_CARD_TARGETS 5
 /*
  * pread() of 8 bytes: layout pcie_stores, counts of stores that came to the card and that have gone
  * on. A line of the context's share is free again when the count `taken` has reached what
  * `accepted` was when this was read after the store. A context that never has more than its
- * `store_lines` under way loses none; of others the card drops what it must hold for too long.
+ * `store_lines` under way loses none; what it stores beyond, the card drops.
  */
 #define VELO_CARD_STORES 6
+/*
+ * pread() of 8 bytes: layout pcie_share, the context's share of lines, and how many of its stores
+ * were dropped since it was taken, as that many were under way.
+ */
+#define VELO_CARD_SHARE 7
 
 #endif
