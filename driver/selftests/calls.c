@@ -519,7 +519,7 @@ static void send_and_receive(unsigned int lines)
 {
 	struct port to, from;
 	uint64_t line[9];
-	unsigned int words, i;
+	unsigned int words, burst, sent, i;
 	uint64_t at;
 
 	port_open(&to, VELO_CARD_ANY);
@@ -546,11 +546,20 @@ static void send_and_receive(unsigned int lines)
 	CHECK_FAILS(pwrite(from.file, line, 64, (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)),
 		    EINVAL);
 	CHECK_FAILS(pwrite(from.file, line, 64, 0), EINVAL);
-	for (i = 0; i < (lines ? lines : 2 * to.take.ring_slots); i++) {
-		make_line(line, (uint8_t)i, 2);
-		store(from.target + 8, line, 2);
-		if (!receive(&to, (uint8_t)i, 2, from.take.number))
-			goto out;
+	/* A burst is as many as the share holds if the host splits each into its words. */
+	burst = from.take.store_lines / 2;
+	lines = lines ? lines : 2 * to.take.ring_slots;
+	if (!CHECK(burst > 0))
+		goto out;
+	for (i = 0; i < lines; i = sent) {
+		for (sent = i; sent < lines && sent < i + burst; sent++) {
+			make_line(line, (uint8_t)sent, 2);
+			store(from.target + 8, line, 2);
+		}
+		for (; i < sent; i++) {
+			if (!receive(&to, (uint8_t)i, 2, from.take.number))
+				goto out;
+		}
 		wait_until_taken(&from);
 	}
 	CHECK(sysfs_number("counters/pcie_stores_dropped") == 0);
