@@ -152,7 +152,7 @@ int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants
 	for (v = 0; v < card->vector_count; v++)
 		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR_MAX; i++)
 			if (card->vectors[v].contexts[i])
-				velo_map_zap_targets(card->vectors[v].contexts[i]);
+				velo_map_zap_stores(card->vectors[v].contexts[i]);
 	return 0;
 }
 
@@ -175,6 +175,28 @@ bool velo_granted(struct velo_context *ctx, u32 target)
 		if ((grant->everyone || uid_eq(grant->user, ctx->user)) &&
 		    node >= grant->node_first && node <= grant->node_last &&
 		    context >= grant->context_first && context <= grant->context_last)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * velo_granted_all() - whether a context may send to all contexts of all nodes
+ * @ctx: the context; velo_card.live is held
+ *
+ * Return: whether one grant gives it all.
+ */
+bool velo_granted_all(struct velo_context *ctx)
+{
+	const struct velo_grants *grants = &ctx->card->grants;
+	unsigned int i;
+
+	for (i = 0; i < grants->count; i++) {
+		const struct velo_grant *grant = &grants->rules[i];
+
+		if ((grant->everyone || uid_eq(grant->user, ctx->user)) && !grant->node_first &&
+		    grant->node_last == VELO_NODES - 1 && !grant->context_first &&
+		    grant->context_last == VELO_VPIDS - 1)
 			return true;
 	}
 	return false;

@@ -82,6 +82,8 @@ static unsigned long velo_map_pfn(struct velo_context *ctx, pgoff_t page)
 	case VELO_CARD_QUEUE_POINTER:
 		return velo_register_pfn(ctx, VELO_REG_QUEUE_READ_POINTERS);
 	case VELO_CARD_DESCRIPTORS:
+		if (!velo_granted_all(ctx))
+			return 0;
 		return velo_window_pfn(ctx, 0, VELO_UNIT_RMA);
 	case VELO_CARD_TARGETS:
 		if (!velo_granted(ctx, rest << PAGE_SHIFT))
@@ -189,6 +191,9 @@ int velo_map(struct velo_context *ctx, struct vm_area_struct *vma)
 		return -EACCES;
 	if (kind == VELO_CARD_TARGETS && !velo_map_is_granted(ctx, rest, count))
 		return -EPERM;
+	/* Where a descriptor goes stands in it, and the card does not look who may send there. */
+	if (kind == VELO_CARD_DESCRIPTORS && !velo_granted_all(ctx))
+		return -EPERM;
 	velo_map_flags(vma, kind);
 	switch (kind) {
 	case VELO_CARD_RING_POINTER:
@@ -220,9 +225,10 @@ void velo_map_zap(struct velo_context *ctx)
 	unmap_mapping_range(ctx->mapping, 0, 0, 1);
 }
 
-/* The same of pages to store to targets. */
-void velo_map_zap_targets(struct velo_context *ctx)
+/* The same of pages that a grant gives. */
+void velo_map_zap_stores(struct velo_context *ctx)
 {
-	unmap_mapping_range(ctx->mapping, velo_map_start(VELO_CARD_TARGETS),
-			    velo_map_start(1), 1);
+	BUILD_BUG_ON(VELO_CARD_TARGETS != VELO_CARD_DESCRIPTORS + 1);
+	unmap_mapping_range(ctx->mapping, velo_map_start(VELO_CARD_DESCRIPTORS),
+			    velo_map_start(2), 1);
 }

@@ -12,9 +12,24 @@
 #define VELO_DESCRIPTOR_BYTES (8 * VELO_RMA_DESCRIPTOR_WORDS)
 #define VELO_OPERANDS_BYTES (8 * VELO_RMA_OPERANDS_WORDS)
 
+/* Whom a descriptor asks and notifies, as an address of layout address. */
+static u32 velo_descriptor_target(const u64 *descriptor)
+{
+	return velo_address_pack(0, 0, velo_rma_descriptor_dst_ctx(descriptor[0]),
+				 velo_rma_descriptor_dst_node(descriptor[0]));
+}
+
+static int velo_send_check(struct velo_context *ctx, u32 target)
+{
+	if (!velo_granted(ctx, target))
+		return -EPERM;
+	velo_number_stored_to(ctx, target);
+	return 0;
+}
+
 /* Where a store goes in BAR2. */
-static int velo_send_address(struct velo_context *ctx, size_t len_bytes, loff_t offset,
-			     u64 *address)
+static int velo_send_address(struct velo_context *ctx, const u64 *line, size_t len_bytes,
+			     loff_t offset, u64 *address)
 {
 	u64 rest = offset & (BIT_ULL(VELO_CARD_KIND_SHIFT) - 1);
 
@@ -24,16 +39,13 @@ static int velo_send_address(struct velo_context *ctx, size_t len_bytes, loff_t 
 			     len_bytes != VELO_DESCRIPTOR_BYTES + VELO_OPERANDS_BYTES))
 			return -EINVAL;
 		*address = velo_window_pack(0, ctx->number, VELO_UNIT_RMA);
-		return 0;
+		return velo_send_check(ctx, velo_descriptor_target(line));
 	case VELO_CARD_TARGETS:
 		if (rest >> VELO_ADDRESS_N_BITS || rest % 8 ||
 		    velo_address_offset(rest) + len_bytes > VELO_LINE_BYTES)
 			return -EINVAL;
-		if (!velo_granted(ctx, rest))
-			return -EPERM;
-		velo_number_stored_to(ctx, rest);
 		*address = velo_window_pack(rest, ctx->number, VELO_UNIT_VELO);
-		return 0;
+		return velo_send_check(ctx, rest);
 	default:
 		return -EINVAL;
 	}
@@ -145,7 +157,7 @@ ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, l
 	if (mutex_lock_interruptible(&card->send))
 		return -ERESTARTSYS;
 	down_read(&card->live);
-	done = ctx->dead ? -ENODEV : velo_send_address(ctx, len_bytes, offset, &address);
+	done = ctx->dead ? -ENODEV : velo_send_address(ctx, line, len_bytes, offset, &address);
 	if (!done)
 		done = velo_send_to(ctx, address, line, len_bytes);
 	up_read(&card->live);

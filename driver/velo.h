@@ -380,7 +380,7 @@ __poll_t velo_interrupt_poll(struct velo_context *ctx, struct file *file, poll_t
 int velo_map(struct velo_context *ctx, struct vm_area_struct *vma);
 void velo_map_free(struct velo_context *ctx);
 void velo_map_zap(struct velo_context *ctx);
-void velo_map_zap_targets(struct velo_context *ctx);
+void velo_map_zap_stores(struct velo_context *ctx);
 
 /* send.c */
 ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset);
@@ -391,6 +391,7 @@ int velo_grants_parse(const char *text, struct velo_grants *grants);
 ssize_t velo_grants_show(const struct velo_grants *grants, char *text);
 int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants);
 bool velo_granted(struct velo_context *ctx, u32 target);
+bool velo_granted_all(struct velo_context *ctx);
 bool velo_grants_name(const struct velo_grants *grants, u8 node, u8 context);
 int velo_grants_init(struct velo_card *card);
 

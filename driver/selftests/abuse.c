@@ -59,7 +59,6 @@
 	X(maps, "pages to store to mapped, without a grant")                                       \
 	X(stores, "messages stored")                                                               \
 	X(message_calls, "messages by pwrite()")                                                   \
-	X(descriptors, "descriptors stored")                                                       \
 	X(descriptor_calls, "descriptors by pwrite()")                                             \
 	X(regions, "regions entered, withdrawn, unmapped")                                         \
 	X(pointers, "read pointers to anywhere")                                                   \
@@ -340,10 +339,11 @@ static void look(struct end *end, uint32_t peer)
 
 		entry[0] = 0;
 		*port->queue_pointer = ++port->queue_head;
-		/* Anybody may notify, so there are others, too. */
-		if (velo_rma_notification_ctx(word) == peer &&
-		    velo_rma_notification_node(word) == node &&
-		    velo_rma_notification_cookie(word) == end->cookie &&
+		if (velo_rma_notification_ctx(word) != peer || velo_rma_notification_node(word) != node)
+			wrong(&told->bytes_written, 16, "%u.%u notified %u without a grant",
+			      velo_rma_notification_node(word), velo_rma_notification_ctx(word),
+			      end->number);
+		else if (velo_rma_notification_cookie(word) == end->cookie &&
 		    velo_rma_notification_place(word) &
 			    (VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_ERROR))
 			end->answer = word;
@@ -475,11 +475,8 @@ static bool operate(struct end *end, uint64_t *words, unsigned int count_words, 
 		end->cookie++;
 		end->answer = 0;
 		words[0] = (words[0] & ~(0xffull << 24)) | (uint64_t)end->cookie << 24;
-		if (!by_call()) {
-			store(end->port.descriptors, words, count_words);
-		} else if (!call_until_taken(end, words, count_words * 8, offset, &wait)) {
+		if (!call_until_taken(end, words, count_words * 8, offset, &wait))
 			return false;
-		}
 		for (look_at_both(); !end->answer; look_at_both())
 			if (!wait_on(&wait, end))
 				return false;
@@ -755,6 +752,9 @@ static void map_target(unsigned int f)
 				   PAGE, PROT_WRITE);
 
 	count(&told->maps);
+	/* By such a page all contexts can be reached. */
+	if (context_map(ports[f].file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE) != MAP_FAILED)
+		wrong(&told->errors, 1, "a page to store descriptors to was mapped");
 	if (at == MAP_FAILED)
 		return;
 	if (is_ours(to_node, context))
@@ -841,19 +841,6 @@ static unsigned int any_descriptor(uint64_t *words)
 	return op == VELO_RMA_OP_FETCH_COMPARE_ADD ? ADDED_WORDS : VELO_RMA_DESCRIPTOR_WORDS;
 }
 
-static void store_descriptors(unsigned int f)
-{
-	unsigned int i, many = 1 + (unsigned int)below(16), count_words;
-	uint64_t words[ADDED_WORDS];
-
-	for (i = 0; i < many && has_lines(f); i++) {
-		count_words = any_descriptor(words);
-		count(&told->descriptors);
-		store(ports[f].descriptors, words, count_words);
-		wait_for_lines(f);
-	}
-}
-
 static void call_descriptors(unsigned int f)
 {
 	unsigned int i, many = 1 + (unsigned int)below(16), count_words;
@@ -862,8 +849,12 @@ static void call_descriptors(unsigned int f)
 	for (i = 0; i < many; i++) {
 		count_words = any_descriptor(words);
 		count(&told->descriptor_calls);
-		(void)!pwrite(ports[f].file, words, count_words * 8,
-			      (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0));
+		if (pwrite(ports[f].file, words, count_words * 8,
+			   (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)) > 0 &&
+		    is_ours(velo_rma_descriptor_dst_node(words[0]),
+			    velo_rma_descriptor_dst_ctx(words[0])))
+			wrong(&told->errors, 1, "a descriptor for %u was taken",
+			      velo_rma_descriptor_dst_ctx(words[0]));
 	}
 }
 
@@ -940,7 +931,7 @@ static void child_tries(unsigned int f)
 
 	if (context_arm(ports[f].file, 0, 0) != -1 || pread(ports[f].file, &word, 8, offset) > 0)
 		wrong(&told->errors, 1, "a child uses its parent's context");
-	if (!store_signal(ports[f].target) || !store_signal(ports[f].descriptors))
+	if (!store_signal(ports[f].target))
 		wrong(&told->errors, 1, "a child stores by its parent's pages");
 	if (below(2))
 		usleep((useconds_t)below(200000));
@@ -999,12 +990,10 @@ static void do_wrong(unsigned int f)
 
 	if (!is_open[f])
 		take_another(f);
-	else if (what < 20)
+	else if (what < 25)
 		store_messages(f);
-	else if (what < 35)
+	else if (what < 40)
 		call_message(f);
-	else if (what < 50)
-		store_descriptors(f);
 	else if (what < 65)
 		call_descriptors(f);
 	else if (what < 75)

@@ -250,6 +250,7 @@ static void grants(void)
 				      PROT_WRITE), EPERM);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, target_page(4, 4), PAGE, PROT_WRITE),
 		    EPERM);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE), EPERM);
 	page = context_map(file, VELO_CARD_TARGETS, target_page(3, 4), 2 * PAGE, PROT_WRITE);
 	CHECK(page != MAP_FAILED);
 	munmap(page, 2 * PAGE);
@@ -261,6 +262,14 @@ static void grants(void)
 			   PROT_WRITE);
 	CHECK(page != MAP_FAILED && store_signal(page) == 0);
 	CHECK(sysfs_write("grants", "none") == 0);
+	CHECK(store_signal(page) == SIGBUS);
+	CHECK(sysfs_write("grants", "none all") == 0);
+	CHECK(store_signal(page) == 0);
+	munmap(page, PAGE);
+	/* A page of descriptors goes with the grant for all. Half of one is refused. */
+	page = context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE);
+	CHECK(page != MAP_FAILED && store_signal(page) == 0);
+	CHECK(sysfs_write("grants", "none\n* 0-255 0-254\n* 0-255 255\n") == 0);
 	CHECK(store_signal(page) == SIGBUS);
 	CHECK(sysfs_write("grants", "none all") == 0);
 	CHECK(store_signal(page) == 0);

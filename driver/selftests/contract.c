@@ -19,6 +19,9 @@ enum { OWNER = 1000, HEIR = 1001, PEER = 1002 };
 #define NUMBER 5
 #define LINE_WORDS 8u
 
+/* What the owner shows of its memory. */
+#define SHOWN 0x5404ull
+
 /* What processes tell each other. */
 static struct {
 	uint32_t context;
@@ -30,6 +33,31 @@ static struct {
 
 /* As the card had it. */
 static char patience[32];
+
+/* Moves a word between own memory and what a context shows, or notifies both. Returns its length. */
+static size_t descriptor_make(uint64_t *words, unsigned int op, uint32_t node, uint32_t context,
+			      uint32_t own_page)
+{
+	const bool is_add = op == VELO_RMA_OP_FETCH_COMPARE_ADD;
+
+	words[0] = velo_rma_descriptor_word0_pack(op, VELO_RMA_PLACE_REQUESTER, 0, (uint8_t)node,
+						  (uint8_t)context, 17,
+						  op == VELO_RMA_OP_NOTIFY ? 0 : 8);
+	words[1] = velo_registered_address_pack(0, own_page);
+	words[2] = velo_registered_address_pack(0, told->page);
+	words[3] = words[4] = 0;
+	return 8 * (VELO_RMA_DESCRIPTOR_WORDS + (is_add ? VELO_RMA_OPERANDS_WORDS : 0));
+}
+
+/* Stores such a descriptor by the kernel. */
+static ssize_t descriptor_write(int file, unsigned int op, uint32_t node, uint32_t context,
+				uint32_t own_page)
+{
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS + VELO_RMA_OPERANDS_WORDS];
+	size_t len_bytes = descriptor_make(words, op, node, context, own_page);
+
+	return pwrite(file, words, len_bytes, (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0));
+}
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
@@ -98,6 +126,14 @@ static void stores_to_the_number_by_the_kernel(void)
 	CHECK(pwrite(file, &line, sizeof(line), at) == sizeof(line));
 }
 
+static void notifies_the_number(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+
+	CHECK(descriptor_write(file, VELO_RMA_OP_NOTIFY, take.node, NUMBER, 0) > 0);
+}
+
 /* The owner leaves while another process means him. */
 static void kept_while(void (*meant)(void))
 {
@@ -124,6 +160,7 @@ static void number_is_kept_while_somebody_stores_to_it(void)
 {
 	kept_while(stores_to_the_number);
 	kept_while(stores_to_the_number_by_the_kernel);
+	kept_while(notifies_the_number);
 }
 
 static void number_is_kept_while_a_grant_names_it(void)
@@ -904,6 +941,68 @@ static void a_fatal_error_is_as_a_reset(void)
 	user_end(user_start(HEIR, puts_into_memory));
 }
 
+/* --- grants ----------------------------------------------------------------------------------- */
+
+static void shows_memory(void)
+{
+	uint64_t *memory = pages(1);
+	struct port port;
+
+	port_open_at(&port, NUMBER, VELO_CARD_ANY);
+	memory[0] = SHOWN;
+	CHECK(context_enter(port.file, memory, PAGE, 7, &told->page) == 0);
+}
+
+static void is_refused_what_is_shown(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	uint64_t *memory = pages(1);
+	unsigned int op;
+	uint32_t page;
+
+	CHECK(context_enter(file, memory, PAGE, 7, &page) == 0);
+	for (op = VELO_RMA_OP_PUT; op <= VELO_RMA_OP_NOTIFY; op++)
+		CHECK_FAILS(descriptor_write(file, op, take.node, NUMBER, page), EPERM);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE), EPERM);
+	CHECK(memory[0] == 0);
+}
+
+static void gets_what_is_shown_and_no_more(void)
+{
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS + VELO_RMA_OPERANDS_WORDS], *memory = pages(1);
+	struct port port;
+	uint32_t page;
+
+	CHECK(port_try(&port, VELO_CARD_ANY, PORT_LINES,
+		       target_page((uint32_t)sysfs_number("node"), NUMBER)));
+	CHECK(port.descriptors == MAP_FAILED);
+	CHECK(context_enter(port.file, memory, PAGE, 7, &page) == 0);
+	descriptor_make(words, VELO_RMA_OP_GET, port.take.node, NUMBER, page);
+	CHECK(post(&port, words) == VELO_ERROR_NONE);
+	CHECK(memory[0] == SHOWN);
+	CHECK_FAILS(descriptor_write(port.file, VELO_RMA_OP_GET, port.take.node, NUMBER + 1, page),
+		    EPERM);
+	CHECK_FAILS(descriptor_write(port.file, VELO_RMA_OP_GET, port.take.node ^ 1, NUMBER, page),
+		    EPERM);
+}
+
+static void remote_memory_wants_a_grant(void)
+{
+	struct user owner;
+	char text[64];
+
+	snprintf(text, sizeof(text), "none\n%u 0-255 0-255\n", OWNER);
+	CHECK(sysfs_write("grants", text) == 0);
+	owner = user_start(OWNER, shows_memory);
+	user_end(user_start(PEER, is_refused_what_is_shown));
+	snprintf(text, sizeof(text), "%u %ld %u\n", PEER, sysfs_number("node"), NUMBER);
+	CHECK(sysfs_write("grants", text) == 0);
+	user_end(user_start(PEER, gets_what_is_shown_and_no_more));
+	user_end(owner);
+	CHECK(sysfs_write("grants", "none all") == 0 && sysfs_write("release", "all") == 0);
+}
+
 /* --- pictures --------------------------------------------------------------------------------- */
 
 #define PICTURES "/sys/class/devcoredump"
@@ -954,6 +1053,7 @@ int main(int argc, char **argv)
 		{ "number_is_kept_while_a_grant_names_it", number_is_kept_while_a_grant_names_it },
 		{ "number_is_kept_while_the_card_has_links", number_is_kept_while_the_card_has_links },
 		{ "root_gives_up_numbers", root_gives_up_numbers },
+		{ "remote_memory_wants_a_grant", remote_memory_wants_a_grant },
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
 		{ "who_overruns_its_lines_loses_its_own_alone",

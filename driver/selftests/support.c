@@ -224,10 +224,12 @@ static bool port_map(struct port *port, uint64_t target)
 	port->ring_pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
 	port->queue_pointer = context_map(file, VELO_CARD_QUEUE_POINTER, 0, PAGE, PROT_WRITE);
 	port->descriptors = context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE);
+	if (port->descriptors == MAP_FAILED && errno != EPERM)
+		return false;
 	port->target = context_map(file, VELO_CARD_TARGETS, target, PAGE, PROT_WRITE);
 	return port->ring != MAP_FAILED && port->queue != MAP_FAILED &&
 	       port->ring_pointer != MAP_FAILED && port->queue_pointer != MAP_FAILED &&
-	       port->descriptors != MAP_FAILED && port->target != MAP_FAILED;
+	       port->target != MAP_FAILED;
 }
 
 bool port_try(struct port *port, uint32_t number, uint32_t lines, uint64_t target)
@@ -447,9 +449,9 @@ int post(struct port *port, const uint64_t *words)
 	const size_t len_bytes = VELO_RMA_DESCRIPTOR_WORDS * sizeof(*words);
 	uint64_t answer[2];
 
-	/* By turns as a process does it, and by the kernel. */
+	/* By turns as a process does it, if it may, and by the kernel. */
 	do {
-		if (port->queue_head % 2)
+		if (port->queue_head % 2 && port->descriptors != MAP_FAILED)
 			store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
 		else
 			CHECK(write_patiently(port, words, len_bytes,

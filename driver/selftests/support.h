@@ -77,7 +77,7 @@ struct port {
 	volatile uint64_t *queue;
 	volatile uint64_t *ring_pointer;
 	volatile uint64_t *queue_pointer;
-	volatile uint64_t *descriptors;
+	volatile uint64_t *descriptors; /* MAP_FAILED: its user may not send to everybody */
 	volatile uint64_t *target;
 	uint16_t head;
 	uint16_t queue_head;

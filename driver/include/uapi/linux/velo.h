@@ -176,8 +176,12 @@ struct velo_card_arm {
 /* mmap(): page whose first word is the queue's read pointer, for stores only. */
 #define VELO_CARD_QUEUE_POINTER 3
 /*
+ * pwrite() of 24 or 40 bytes: one descriptor. Without a grant for the context that it names EPERM;
+ * other errors as of VELO_CARD_TARGETS.
+ *
  * mmap(): page to store descriptors to; write-combining, for stores only. Each store takes a line,
- * see VELO_CARD_STORES. pwrite() of 24 or 40 bytes: one descriptor.
+ * see VELO_CARD_STORES. Where a descriptor goes stands in it, so the page is for users to whom one
+ * grant gives all contexts of all nodes; else EPERM, and SIGBUS when that is taken away later.
  *
  * The node refuses a descriptor that the host has split, as it may do when the store is
  * interrupted, with notifications of an error. One that was refused so can be stored again. A
