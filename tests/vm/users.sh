@@ -9,4 +9,5 @@ set -eu
 driver=$(dirname "$0")/../../build/driver/selftests
 "$driver/contract"
 "$driver/fuzz" "$2"
+"$driver/adds" -r 2 500
 "$driver/abuse" "$1"
