@@ -219,6 +219,7 @@ void velo_context_end(struct velo_context *ctx)
 	velo_node_leave_lines(card, ctx->number, ctx->lines);
 	card->context_count--;
 	velo_number_leave(card, ctx->number);
+	velo_cgroup_uncharge(card, RDMACG_RESOURCE_HCA_HANDLE, ctx->cgroup);
 	velo_card_put_awake(card);
 	wake_up_all(&ctx->wait);
 }
@@ -246,13 +247,20 @@ static int velo_context_begin_awake(struct velo_context *ctx, struct velo_card_t
 	struct velo_card *card = ctx->card;
 	int err;
 
-	if (pm_runtime_resume_and_get(&card->pdev->dev))
-		return -ENODEV;
+	err = velo_cgroup_charge(card, RDMACG_RESOURCE_HCA_HANDLE, &ctx->cgroup);
+	if (err)
+		return err;
+	err = pm_runtime_resume_and_get(&card->pdev->dev) ? -ENODEV : 0;
+	if (err)
+		goto uncharge;
 	mutex_lock(&card->state);
 	err = velo_context_begin(ctx, take);
 	mutex_unlock(&card->state);
-	if (err)
-		velo_card_put_awake(card);
+	if (!err)
+		return 0;
+	velo_card_put_awake(card);
+uncharge:
+	velo_cgroup_uncharge(card, RDMACG_RESOURCE_HCA_HANDLE, ctx->cgroup);
 	return err;
 }
 

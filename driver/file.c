@@ -4,6 +4,7 @@
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -207,6 +208,20 @@ static ssize_t velo_write(struct file *file, const char __user *from, size_t len
 	return velo_send(ctx, line, len_bytes, *offset);
 }
 
+/* Who has what, for who may look at the process. */
+static void velo_show_fdinfo(struct seq_file *to, struct file *file)
+{
+	struct velo_context *ctx = file->private_data;
+	unsigned long pages;
+	unsigned int regions;
+
+	if (!velo_context_taken(ctx) || READ_ONCE(ctx->dead))
+		return;
+	velo_memory_count(ctx, &regions, &pages);
+	seq_printf(to, "velo-number:\t%u\nvelo-lines:\t%u\nvelo-regions:\t%u\nvelo-pages:\t%lu\n",
+		   ctx->number, ctx->lines, regions, pages);
+}
+
 const struct file_operations velo_file_operations = {
 	.owner = THIS_MODULE,
 	.open = velo_open,
@@ -217,4 +232,5 @@ const struct file_operations velo_file_operations = {
 	.poll = velo_poll,
 	.read = velo_read,
 	.write = velo_write,
+	.show_fdinfo = velo_show_fdinfo,
 };

@@ -48,6 +48,7 @@ MODULE_PARM_DESC(table_pages_log2, "entries of the table of pages, as a power of
  * @peer: number of this card that alone may access it, as velo_number_name() counts, or
  *	VELO_PEER_NONE
  * @unmapped: it must not be entered any more
+ * @cgroup: that it counts against
  *
  * All but @notifier is under velo_card.pages.
  */
@@ -63,6 +64,7 @@ struct velo_region {
 	bool entered;
 	bool unmapped;
 	unsigned int peer;
+	struct rdma_cgroup *cgroup;
 };
 
 static unsigned long velo_table_pages(void)
@@ -190,6 +192,7 @@ static void velo_table_give_back(struct velo_region *region)
 
 	bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
 	velo_share_give_back(ctx->card, ctx->user, VELO_RESOURCE_TABLE, region->page_count);
+	velo_cgroup_uncharge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, region->cgroup);
 }
 
 /* Memory for one peer of this card is for who has that number now. */
@@ -395,9 +398,12 @@ int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter)
 	region->page_count = enter->len_bytes >> PAGE_SHIFT;
 	region->word = velo_registered_page_pack(!!(enter->flags & VELO_CARD_ONE_PEER),
 						 enter->rights, ctx->number, 0, enter->peer);
-	err = velo_account(ctx->mm, region->page_count);
+	err = velo_cgroup_charge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, &region->cgroup);
 	if (err)
 		goto free_region;
+	err = velo_account(ctx->mm, region->page_count);
+	if (err)
+		goto uncharge;
 	region->pages = kvmalloc_array(region->page_count, sizeof(*region->pages),
 				       GFP_KERNEL_ACCOUNT);
 	if (!region->pages) {
@@ -426,6 +432,8 @@ free_pages:
 	kvfree(region->pages);
 unaccount:
 	atomic64_sub(region->page_count, &ctx->mm->pinned_vm);
+uncharge:
+	velo_cgroup_uncharge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, region->cgroup);
 free_region:
 	kfree(region);
 	return err;

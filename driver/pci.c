@@ -438,8 +438,6 @@ static struct velo_card *velo_card_make(struct pci_dev *pdev)
 	init_rwsem(&card->live);
 	mutex_init(&card->pages);
 	spin_lock_init(&card->numbers_lock);
-	spin_lock_init(&card->users_lock);
-	INIT_LIST_HEAD(&card->users);
 	INIT_WORK(&card->rescue, velo_card_rescue);
 	device_initialize(&card->dev);
 	card->dev.class = &velo_class;
@@ -447,6 +445,7 @@ static struct velo_card *velo_card_make(struct pci_dev *pdev)
 	card->dev.devt = MKDEV(MAJOR(velo_devices), minor);
 	card->dev.release = velo_card_release;
 	dev_set_name(&card->dev, "velo%d", minor);
+	velo_shares_init(card);
 	cdev_init(&card->cdev, &velo_file_operations);
 	card->cdev.owner = THIS_MODULE;
 	return card;

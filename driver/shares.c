@@ -11,6 +11,9 @@
  * A context counts as long as its number is the user's (numbers.c), be it taken or not. Entries of
  * the table count until the process withdraws its memory. Pages that it has merely unmapped are
  * pinned no more, so RLIMIT_MEMLOCK does not limit them, but their entries stay taken.
+ *
+ * An administrator may also limit a cgroup, by its file rdma.max: hca_handle is contexts, hca_object
+ * is regions of memory.
  */
 #include <linux/capability.h>
 #include <linux/module.h>
@@ -134,6 +137,86 @@ void velo_share_give_back(struct velo_card *card, kuid_t uid, enum velo_resource
 	kfree(user);
 }
 
+/* --- cgroups ---------------------------------------------------------------------------------- */
+
+#ifdef CONFIG_CGROUP_RDMA
+
+static void velo_cgroups_init(struct velo_card *card)
+{
+	card->cgroups.name = (char *)dev_name(&card->dev);
+	rdmacg_register_device(&card->cgroups);
+}
+
+static void velo_cgroups_free(struct velo_card *card)
+{
+	rdmacg_unregister_device(&card->cgroups);
+}
+
+/**
+ * velo_cgroup_charge() - count what the calling process is about to get
+ * @card: of this card
+ * @what: a context is a handle, a region an object
+ * @cgroup: out: what it counts against, for velo_cgroup_uncharge()
+ *
+ * Return: 0; -EDQUOT if that is more than its cgroup may have; -ENOMEM.
+ */
+int velo_cgroup_charge(struct velo_card *card, enum rdmacg_resource_type what,
+		       struct rdma_cgroup **cgroup)
+{
+	int err = rdmacg_try_charge(cgroup, &card->cgroups, what);
+
+	/* Who is told EAGAIN would try again. */
+	return err == -EAGAIN ? -EDQUOT : err;
+}
+
+/**
+ * velo_cgroup_uncharge() - count what a process has no more
+ * @card: of this card
+ * @what: as it was charged
+ * @cgroup: what it counts against
+ */
+void velo_cgroup_uncharge(struct velo_card *card, enum rdmacg_resource_type what,
+			  struct rdma_cgroup *cgroup)
+{
+	rdmacg_uncharge(cgroup, &card->cgroups, what);
+}
+
+#else
+
+static void velo_cgroups_init(struct velo_card *card)
+{
+}
+
+static void velo_cgroups_free(struct velo_card *card)
+{
+}
+
+int velo_cgroup_charge(struct velo_card *card, enum rdmacg_resource_type what,
+		       struct rdma_cgroup **cgroup)
+{
+	return 0;
+}
+
+void velo_cgroup_uncharge(struct velo_card *card, enum rdmacg_resource_type what,
+			  struct rdma_cgroup *cgroup)
+{
+}
+
+#endif
+
+/* --- a card ----------------------------------------------------------------------------------- */
+
+/**
+ * velo_shares_init() - nobody has anything of a card
+ * @card: the card, which has its name
+ */
+void velo_shares_init(struct velo_card *card)
+{
+	spin_lock_init(&card->users_lock);
+	INIT_LIST_HEAD(&card->users);
+	velo_cgroups_init(card);
+}
+
 /**
  * velo_shares_free() - forget what users have
  * @card: of this card, which nobody uses any more
@@ -142,6 +225,7 @@ void velo_shares_free(struct velo_card *card)
 {
 	struct velo_user *user, *next;
 
+	velo_cgroups_free(card);
 	list_for_each_entry_safe(user, next, &card->users, list)
 		kfree(user);
 }

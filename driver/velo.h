@@ -20,6 +20,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/cdev.h>
+#include <linux/cgroup_rdma.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
 #include <linux/mmu_notifier.h>
@@ -177,6 +178,7 @@ struct velo_setup {
  * @setup: under @state
  * @users_lock: guards @users
  * @users: who has anything of the card, and how much
+ * @cgroups: the card, as the rdma controller of cgroups knows it
  * @table: the node's table of pages
  * @table_dma: its address for the card
  * @table_used: bit n: entry n is in use
@@ -221,6 +223,9 @@ struct velo_card {
 
 	spinlock_t users_lock; /* what users have */
 	struct list_head users;
+#ifdef CONFIG_CGROUP_RDMA
+	struct rdmacg_device cgroups;
+#endif
 
 	u64 *table;
 	dma_addr_t table_dma;
@@ -241,6 +246,7 @@ struct velo_card {
  * @dead: the context has ended; written under velo_card.live
  * @mm: whose it is
  * @owner: tells when @mm ends
+ * @cgroup: that its context counts against
  * @mapping: of the file
  * @number: of the context
  * @vector: that its memory belongs to
@@ -265,6 +271,7 @@ struct velo_context {
 	bool dead;
 	struct mm_struct *mm;
 	struct mmu_notifier owner;
+	struct rdma_cgroup *cgroup;
 	struct address_space *mapping;
 	unsigned int number;
 	struct velo_vector *vector;
@@ -400,7 +407,12 @@ int velo_share_take(struct velo_card *card, kuid_t uid, enum velo_resource what,
 		    unsigned long count, unsigned long total);
 void velo_share_give_back(struct velo_card *card, kuid_t uid, enum velo_resource what,
 			  unsigned long count);
+void velo_shares_init(struct velo_card *card);
 void velo_shares_free(struct velo_card *card);
+int velo_cgroup_charge(struct velo_card *card, enum rdmacg_resource_type what,
+		       struct rdma_cgroup **cgroup);
+void velo_cgroup_uncharge(struct velo_card *card, enum rdmacg_resource_type what,
+			  struct rdma_cgroup *cgroup);
 
 /* file.c */
 extern const struct file_operations velo_file_operations;

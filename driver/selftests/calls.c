@@ -38,6 +38,18 @@ static void in_child(void (*test)(void))
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
+static bool fdinfo_has(int file, const char *wanted)
+{
+	char path[64], text[512] = "";
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(read(info, text, sizeof(text) - 1) > 0);
+	close(info);
+	return strstr(text, wanted);
+}
+
 static void take(void)
 {
 	struct velo_card_take first, second;
@@ -63,6 +75,8 @@ static void take(void)
 	      first.queue_layout == VELO_CARD_QUEUE_LAYOUT &&
 	      first.descriptor_layout == VELO_CARD_DESCRIPTOR_LAYOUT &&
 	      first.stores_layout == VELO_CARD_STORES_LAYOUT);
+	CHECK(fdinfo_has(file, "velo-number:\t7\nvelo-lines:\t1\nvelo-regions:\t0\nvelo-pages:\t0\n"));
+	CHECK(!fdinfo_has(other, "velo-"));
 	CHECK_FAILS(context_take(file, VELO_CARD_ANY, &second), EEXIST);
 	CHECK_FAILS(context_take(other, 7, &second), EBUSY);
 	CHECK(sysfs_number("contexts") == 1);

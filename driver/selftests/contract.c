@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -1003,6 +1004,52 @@ static void remote_memory_wants_a_grant(void)
 	CHECK(sysfs_write("grants", "none all") == 0 && sysfs_write("release", "all") == 0);
 }
 
+/* --- cgroups ---------------------------------------------------------------------------------- */
+
+#define CGROUPS "/sys/fs/cgroup/"
+#define CGROUP CGROUPS "velo-contract/"
+
+static bool cgroup_has(const char *line)
+{
+	char text[256] = "";
+	int file = open(CGROUP "rdma.current", O_RDONLY | O_CLOEXEC);
+
+	CHECK(read(file, text, sizeof(text) - 1) >= 0);
+	close(file);
+	return strstr(text, line);
+}
+
+/* Root, too, has no more than its cgroup may. */
+static void a_cgroup_has_no_more_than_it_may(void)
+{
+	int file = open(DEVICE, O_RDWR | O_CLOEXEC), other = open(DEVICE, O_RDWR | O_CLOEXEC);
+	struct velo_card_take take;
+	uint32_t page, more;
+
+	CHECK(file_write(CGROUPS "cgroup.subtree_control", "+rdma") == 0);
+	CHECK(mkdir(CGROUP, 0755) == 0 || errno == EEXIST);
+	CHECK(file_write(CGROUP "rdma.max", "velo0 hca_handle=1 hca_object=2") == 0);
+	CHECK(file_write(CGROUP "cgroup.procs", "0") == 0);
+	CHECK(context_take(file, VELO_CARD_ANY, &take) == 0);
+	CHECK_FAILS(context_take(other, VELO_CARD_ANY, &take), EDQUOT);
+	CHECK(context_enter(file, pages(1), PAGE, 3, &page) == 0);
+	CHECK(context_enter(file, pages(4), 4 * PAGE, 3, &more) == 0);
+	CHECK_FAILS(context_enter(file, pages(1), PAGE, 3, &more), EDQUOT);
+	CHECK(cgroup_has("velo0 hca_handle=1 hca_object=2"));
+	CHECK(context_withdraw(file, page) == 0);
+	CHECK(context_enter(file, pages(1), PAGE, 3, &page) == 0);
+	/* A call that fails for another reason counts nothing. */
+	CHECK(context_withdraw(file, page) == 0);
+	CHECK_FAILS(context_enter(file, NULL, PAGE, 3, &page), EFAULT);
+	CHECK(cgroup_has("velo0 hca_handle=1 hca_object=1"));
+	close(file);
+	CHECK(!cgroup_has("=1"));
+	CHECK(context_take(other, VELO_CARD_ANY, &take) == 0);
+	close(other);
+	CHECK(file_write(CGROUPS "cgroup.procs", "0") == 0);
+	CHECK(rmdir(CGROUP) == 0);
+}
+
 /* --- pictures --------------------------------------------------------------------------------- */
 
 #define PICTURES "/sys/class/devcoredump"
@@ -1043,6 +1090,10 @@ static void a_reset_leaves_a_picture_of_the_card(void)
 
 int main(int argc, char **argv)
 {
+	/* Somebody else may have mounted it, and with the controllers of version 1 it has none. */
+	const bool has_cgroups = !mount("none", CGROUPS, "cgroup2", 0, NULL) || errno == EBUSY;
+	const bool has_controller = has_cgroups &&
+				    !system("grep -qw rdma " CGROUPS "cgroup.controllers");
 	/* Kernels that have neither this nor the other are told in driver/README.md. */
 	const bool has_injector = !system("modprobe -q aer_inject") && !access(INJECTOR, W_OK);
 	const struct test tests[] = {
@@ -1072,6 +1123,8 @@ int main(int argc, char **argv)
 		{ "an_error_that_is_not_fatal_ends_nothing",
 		  has_injector ? an_error_that_is_not_fatal_ends_nothing : NULL },
 		{ "a_fatal_error_is_as_a_reset", has_injector ? a_fatal_error_is_as_a_reset : NULL },
+		{ "a_cgroup_has_no_more_than_it_may",
+		  has_controller ? a_cgroup_has_no_more_than_it_may : NULL },
 		{ "a_reset_leaves_a_picture_of_the_card",
 		  access(PICTURES, F_OK) ? NULL : a_reset_leaves_a_picture_of_the_card },
 	};

@@ -153,7 +153,8 @@ static int fail_take(void)
                          ? "its driver is older than this library, and does not know the call"
                      : error == ENOSPC ? "all are in use"
                      : error == EDQUOT
-                         ? "those that are free are kept for other users (user_shares)"
+                         ? "those that are free are kept for other users (user_shares), or this cgroup may have "
+                           "no more (rdma.max)"
                          : strerror(error));
 }
 

@@ -134,7 +134,8 @@ struct velo_card_arm {
 
 /*
  * EBUSY: another process has the wanted context, or another user its number. ENOSPC: no context is
- * free. EDQUOT: those that are free are kept for other users. EEXIST: this file has one already.
+ * free. EDQUOT: those that are free are kept for other users, or the process's cgroup may have no
+ * more (rdma.max). EEXIST: this file has one already.
  * EINVAL: there is no such context, or as above.
  */
 #define VELO_CARD_TAKE _IO(VELO_CARD_IOC, 0x00)
@@ -146,7 +147,8 @@ struct velo_card_arm {
  *
  * EINVAL: not whole pages, no right, a peer that is none, or as above. ENXIO: the peer is of this
  * card and nobody has its number. ENOMEM: beyond RLIMIT_MEMLOCK. ENOSPC: no room in the table.
- * EDQUOT: the room that is left is kept for other users. EFAULT: not all of it is memory that can
+ * EDQUOT: the room that is left is kept for other users, or the process's cgroup may have no more
+ * regions (rdma.max). EFAULT: not all of it is memory that can
  * be pinned with these rights. EOPNOTSUPP: the card could not reach it, as it is encrypted, or the
  * kernel would give the card copies.
  */
