@@ -148,14 +148,15 @@ static int fail_take(void)
                  : error == ENOTTY || error == E2BIG                  ? VELO_ERR_VERSION
                  : error == EPERM                                     ? VELO_ERR_ACCESS
                                                                       : VELO_ERR_STATE;
-    return host_fail(status, "%s gives no context: %s", card_path(),
-                     error == ENOTTY || error == E2BIG
-                         ? "its driver is older than this library, and does not know the call"
-                     : error == ENOSPC ? "all are in use"
-                     : error == EDQUOT
-                         ? "those that are free are kept for other users (user_shares), or this cgroup may have "
-                           "no more (rdma.max)"
-                         : strerror(error));
+    return host_fail(
+        status, "%s gives no context: %s", card_path(),
+        error == ENOTTY || error == E2BIG
+            ? "its driver is older than this library, and does not know the call"
+        : error == ENOSPC ? "all are in use"
+        : error == EDQUOT
+            ? "those that are free are kept for other users (user_shares), or this cgroup may have "
+              "no more (rdma.max)"
+            : strerror(error));
 }
 
 /* The context that is wanted, else any: it is in use, or there are not so many. A port takes its
