@@ -5,7 +5,6 @@ Usage: breaks.py CHECKOUT [NAME...]. As it is, the driver must pass; skipped, by
 guests cannot be had.
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -54,10 +53,11 @@ def verdict(
     """Is the driver judged as it must be? And what the program said."""
     with tempfile.TemporaryDirectory(prefix="velo-breaks-") as folder:
         said = run_program(checkout, built(checkout, Path(folder), found), program, only)
-    failed = re.findall(r"^not ok \d+ (\w+)$", said, re.M)
+    # Only that test runs. It may not come to its end: a break may stop the card for good.
+    failed = "# FAILED" in said
     if found is None:
         return not failed and said.endswith("exit code 0\n"), said
-    return found["by"] in failed, said
+    return failed, said
 
 
 def main() -> int:
