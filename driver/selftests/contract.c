@@ -731,6 +731,8 @@ static void reset_is_an_error_and_no_signal(void)
 	int reset_file;
 	pid_t pid;
 
+	/* The second as the card has it: it was told when it was found. */
+	CHECK(cycles > 0 && moderation > 0);
 	told->go = false;
 	pid = beside_start(OWNER, sees_nothing_of_the_next_owner);
 	beside_await(pid, &told->go);
