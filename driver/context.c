@@ -110,25 +110,40 @@ static void velo_context_disable(struct velo_context *ctx)
 
 /* --- the driver's part ------------------------------------------------------------------------ */
 
+/* A piece of memory that has a part at a multiple of @bytes; false: there is none. */
+static bool velo_vector_allocate(struct velo_vector *vector, size_t bytes, size_t piece, gfp_t gfp)
+{
+	struct device *dev = &vector->card->pdev->dev;
+	dma_addr_t dma, aligned;
+	void *memory;
+
+	memory = dmam_alloc_coherent(dev, piece, &dma, gfp | __GFP_NOWARN);
+	if (!memory)
+		return false;
+	aligned = ALIGN(dma, bytes);
+	if (aligned + bytes > dma + piece) {
+		dmam_free_coherent(dev, piece, memory, dma);
+		return false;
+	}
+	vector->memory = memory + (aligned - dma);
+	vector->memory_dma = aligned;
+	return true;
+}
+
 /*
  * Memory of a vector's contexts, until the driver lets go of the card. It is a power of two at a
- * multiple of its size, as a vector watches it.
+ * multiple of its size, as a vector watches it. Memory that the kernel takes from its contiguous
+ * area (CMA, on AArch64) may be at a multiple of 1 MiB only. Who must not sleep gets none of that
+ * area, and a piece that is twice as long has such a part.
  */
 static int velo_vector_memory(struct velo_vector *vector)
 {
 	size_t bytes = velo_vector_bytes();
-	struct device *dev = &vector->card->pdev->dev;
 
-	if (vector->memory)
+	if (vector->memory || velo_vector_allocate(vector, bytes, bytes, GFP_KERNEL) ||
+	    velo_vector_allocate(vector, bytes, bytes, GFP_NOWAIT) ||
+	    velo_vector_allocate(vector, bytes, 2 * bytes, GFP_KERNEL))
 		return 0;
-	vector->memory = dmam_alloc_coherent(dev, bytes, &vector->memory_dma,
-					     GFP_KERNEL | __GFP_NOWARN);
-	if (!vector->memory)
-		return -ENOMEM;
-	if (IS_ALIGNED(vector->memory_dma, bytes))
-		return 0;
-	dmam_free_coherent(dev, bytes, vector->memory, vector->memory_dma);
-	vector->memory = NULL;
 	return -ENOMEM;
 }
 
@@ -239,8 +254,8 @@ static const struct mmu_notifier_ops velo_owner_operations = {
 };
 
 /*
- * A context keeps its card awake. A card that wakes up takes velo_card.state, so this function takes
- * it only afterwards.
+ * A context keeps its card awake. A card that wakes up takes velo_card.state, so this function
+ * takes it only afterwards.
  */
 static int velo_context_begin_awake(struct velo_context *ctx, struct velo_card_take *take)
 {

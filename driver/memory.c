@@ -387,7 +387,6 @@ int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter)
 	unsigned long seq;
 	int err;
 
-	BUILD_BUG_ON(PAGE_SIZE != 1 << VELO_ADDRESS_PAGE_BITS);
 	err = velo_memory_check(enter);
 	if (err)
 		return err;

@@ -6,7 +6,8 @@
  *
  *  velo_context.lock	one VELO_CARD_TAKE of a file at a time; mmap_lock is taken inside
  *  velo_card.state	contexts, settings of the node, its registers
- *  velo_card.send	the lines of stores that the kernel keeps for itself, and whose share they are in
+ *  velo_card.send	the lines of stores that the kernel keeps for itself, and in whose share
+ *			they are
  *  mmap_lock
  *  velo_card.live	readers use card and context; a writer ends either, or changes the grants.
  *			Nobody takes mmap_lock inside, so nobody copies from or to user space
@@ -42,6 +43,13 @@
 #define VELO_BAR_REGISTERS 0
 #define VELO_BAR_WINDOW 2
 #define VELO_BAR_FUNCTION 4
+
+/*
+ * A context's registers, windows and stores to one target are a page of 4 KiB each, and so are the
+ * entries of the node's table. A larger page of the kernel's would give a process those of others.
+ */
+static_assert(PAGE_SHIFT == VELO_ADDRESS_PAGE_BITS,
+	      "the card keeps processes apart by pages of 4 KiB, and this kernel has larger ones");
 
 /* Most contexts whose rings and queues lie in one region of memory, which a vector watches. */
 #define VELO_CONTEXTS_PER_VECTOR_MAX 32
@@ -184,7 +192,6 @@ struct velo_setup {
  * @table_used: bit n: entry n is in use
  * @table_next: where the search for free entries begins
  * @pages_pinned: pages of processes that the table names
- * @links_seen: node and links have been set since the card was found
  * @resets: resets of the function
  * @counters: attributes of the folder counters
  */

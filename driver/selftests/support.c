@@ -327,13 +327,25 @@ void wait_until_taken(struct port *port)
 		word = stores(port);
 }
 
+/* What is combined leaves for the card before anything that is stored or loaded later. */
+static void store_fence(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_sfence();
+#elif defined(__aarch64__)
+	asm volatile("dsb st" ::: "memory");
+#else
+#error "Which instruction waits for write-combining stores here?"
+#endif
+}
+
 void store(volatile uint64_t *at, const uint64_t *line, unsigned int words)
 {
 	unsigned int i;
 
 	for (i = 0; i < words; i++)
 		at[i] = line[i];
-	__builtin_ia32_sfence();
+	store_fence();
 }
 
 void make_line(uint64_t *line, uint8_t tag, unsigned int words)
