@@ -543,7 +543,7 @@ static void hog_of_the_network(void (*hogs)(void), const char *name)
 		  sysfs_number("answer_patience") ? "8000" : "0");
 	pid = hog_start(hogs, PATIENCE_HERE);
 	/* As long as it is not yet known that the link is down, all wait for it. */
-	for (i = 0; i < 500 && sysfs_number("links") && !sysfs_number("counters/link0_dead"); i++)
+	for (i = 0; i < 6000 && sysfs_number("links") && !sysfs_number("counters/link0_dead"); i++)
 		usleep(10000);
 	user_end(user_start(HEIR, exchanges_messages));
 	user_end(user_start(HEIR, puts_into_memory));
