@@ -34,8 +34,8 @@ static void velo_dump_context(struct velo_context *ctx, struct seq_buf *out)
 	unsigned long pages;
 
 	velo_memory_count(ctx, &regions, &pages);
-	seq_buf_printf(out, "context number=%u user=%u lines=%u opened=%u ring_head=%u", ctx->number,
-		       from_kuid(&init_user_ns, ctx->user), ctx->lines,
+	seq_buf_printf(out, "context number=%u user=%u lines=%u opened=%u ring_head=%u",
+		       ctx->number, from_kuid(&init_user_ns, ctx->user), ctx->lines,
 		       ctx->card->numbers[ctx->number].opened, READ_ONCE(ctx->ring_head));
 	seq_buf_printf(out, " queue_head=%u armed=%u regions=%u pages=%lu\n",
 		       READ_ONCE(ctx->queue_head), READ_ONCE(ctx->armed), regions, pages);

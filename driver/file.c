@@ -179,13 +179,14 @@ static ssize_t velo_read(struct file *file, char __user *to, size_t len_bytes, l
 					  *offset != VELO_CARD_OFFSET(VELO_CARD_SHARE, 0)))
 		return -EINVAL;
 	down_read(&ctx->card->live);
-	if (ctx->dead)
+	if (ctx->dead) {
 		err = -ENODEV;
-	else if (*offset == VELO_CARD_OFFSET(VELO_CARD_STORES, 0))
+	} else if (*offset == VELO_CARD_OFFSET(VELO_CARD_STORES, 0)) {
 		word = velo_node_stores(ctx->card);
-	else /* Without the kernel's lines, which may be lent to it. */
-		word = velo_pcie_share_pack(ctx->lines, velo_pcie_share_dropped(velo_node_share_word(
-								ctx->card, ctx->number)));
+	} else { /* Without the kernel's lines, which may be lent to it. */
+		word = velo_node_share_word(ctx->card, ctx->number);
+		word = velo_pcie_share_pack(ctx->lines, velo_pcie_share_dropped(word));
+	}
 	up_read(&ctx->card->live);
 	if (err)
 		return err;

@@ -228,7 +228,7 @@ void velo_map_zap(struct velo_context *ctx)
 /* The same of pages that a grant gives. */
 void velo_map_zap_stores(struct velo_context *ctx)
 {
-	BUILD_BUG_ON(VELO_CARD_TARGETS != VELO_CARD_DESCRIPTORS + 1);
+	BUILD_BUG_ON(VELO_CARD_DESCRIPTORS + 1 != VELO_CARD_TARGETS);
 	unmap_mapping_range(ctx->mapping, velo_map_start(VELO_CARD_DESCRIPTORS),
 			    velo_map_start(2), 1);
 }

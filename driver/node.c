@@ -24,7 +24,7 @@
 #define VELO_FORGET_US 200000
 #define VELO_BROKEN_US 10000000
 /* Cycles: ten packets that each wait so long are over in VELO_BROKEN_US, simulated ones too. */
-#define VELO_FORGET_PATIENCE (1u << 16)
+#define VELO_FORGET_PATIENCE 65536u
 /* Between two looks; most waits are over at the first one. */
 #define VELO_POLL_US 20
 
@@ -323,7 +323,9 @@ static bool velo_node_wait_stores_before(struct velo_card *card, u32 count)
  */
 bool velo_node_wait_stores(struct velo_card *card)
 {
-	return velo_node_wait_stores_before(card, velo_pcie_stores_accepted(velo_node_stores(card)));
+	u32 accepted = velo_pcie_stores_accepted(velo_node_stores(card));
+
+	return velo_node_wait_stores_before(card, accepted);
 }
 
 /**
@@ -350,7 +352,8 @@ static void __iomem *velo_share_register(struct velo_card *card, unsigned int nu
  * velo_node_share() - give a context that begins or ends its share of the card's lines
  * @card: the card
  * @number: of the context
- * @lines: how many stores it may have under way; what comes beyond is dropped and counted, from 0 on
+ * @lines: how many stores it may have under way; what comes beyond is dropped and counted, from
+ *	0 on
  *
  * The shares together are never more than the card's lines, so that nobody takes one of another's.
  */
@@ -385,14 +388,14 @@ void velo_node_leave_lines(struct velo_card *card, unsigned int number, unsigned
 	velo_node_reclaim_lines(card);
 }
 
-/* Whether the card holds no stores of who had the number before. It would count them for the next. */
+/* Whether the card holds no stores of who had the number before, which the next would count. */
 bool velo_node_has_left(struct velo_card *card, unsigned int number)
 {
 	return velo_stores_have_gone(velo_node_stores(card), card->numbers[number].left);
 }
 
 /**
- * velo_node_reclaim_lines() - lines of contexts that have ended are free, if their stores have gone on
+ * velo_node_reclaim_lines() - free the lines of contexts that have ended, if their stores have gone
  * @card: the card
  */
 void velo_node_reclaim_lines(struct velo_card *card)

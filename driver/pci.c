@@ -46,7 +46,7 @@
  * A node that owes as many answers as it may for half of the answer patience gets no more
  * requests; until then descriptors behind the next one wait.
  */
-#define VELO_ANSWER_PATIENCE (1u << 24)
+#define VELO_ANSWER_PATIENCE 16777216u
 /*
  * The access patience for any number of lines: lines times velo_ring_patience() is below
  * VELO_STOP_CYCLES_MAX / VELO_NOTIFICATIONS_MAX. Half of it ends a stop in time, and all of it

@@ -64,7 +64,7 @@ static void __iomem *velo_send_page(struct velo_context *ctx, u64 address)
 }
 
 /*
- * The card drops what a context stores beyond its share, so the kernel lends its lines to the context
+ * The card drops what a context stores beyond its share, so the kernel lends its lines to the one
  * that it stores for, and takes them back when another one needs them. What that one then has under
  * way may be more than its share; the kernel's lines are free when these stores have gone on.
  */
@@ -145,7 +145,7 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
  *
  * The node takes the card's lines in order, so nothing waits for a line that the card has.
  *
- * Return: @len_bytes, or an error. -EAGAIN: nothing was stored. -EIO: the card has dropped stores of
+ * Return: @len_bytes, or an error. -EAGAIN: nothing was stored. -EIO: the card dropped stores of
  * this context meanwhile, as it has more under way than it may; whether this one, it does not tell.
  */
 ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset)
