@@ -6,6 +6,7 @@ cannot be had (another processor or system, no mirror) it says why and is skippe
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,15 +21,19 @@ REASONS = ("this is not Debian", "guests are x86-64", "apt has no source", "apt-
 PREPARE_TIMEOUT_S = 900
 DEBUG_PREPARE_TIMEOUT_S = 7200
 SHOWN = 40
+CROSS = "aarch64-linux-gnu-"
 
 
 def velo(checkout: Path, *words: str) -> list[str]:
     return [str(checkout / "build" / "bin" / "velo"), "vm", *words]
 
 
-def prepare(checkout: Path, debug: bool) -> None:
+def prepare(checkout: Path, debug: bool, arm64: bool = False) -> None:
     """Images and driver; the test is skipped where they cannot be had."""
-    options = ["--debug"] if debug else []
+    if arm64 and not shutil.which(f"{CROSS}gcc"):
+        print(f"no guests here: there is no {CROSS}gcc")
+        sys.exit(SKIPPED)
+    options = [f"--{name}" for name, is_wanted in (("debug", debug), ("arm64", arm64)) if is_wanted]
     ready = subprocess.run(
         velo(checkout, *options, "--prepare"), stderr=subprocess.PIPE, text=True, check=False,
         timeout=DEBUG_PREPARE_TIMEOUT_S if debug else PREPARE_TIMEOUT_S,
@@ -38,8 +43,15 @@ def prepare(checkout: Path, debug: bool) -> None:
         print(f"{'FAILED' if is_here else 'no guests here'}: {ready.stderr.strip()}")
         sys.exit(1 if is_here else SKIPPED)
     headers = subprocess.check_output(velo(checkout, *options, "--headers"), text=True).strip()
-    debug_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"] if debug else []
-    for folder, words in (("driver", [f"KDIR={headers}", *debug_words]), ("driver/selftests", [])):
+    driver_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"] if debug else []
+    selftests_words = []
+    if arm64:
+        selftests_words = [f"OUT={checkout}/build/driver-arm64", f"CC={CROSS}gcc"]
+        driver_words = [*selftests_words, f"KFLAGS=CROSS_COMPILE={CROSS}"]
+    for folder, words in (
+        ("driver", [f"KDIR={headers}", *driver_words]),
+        ("driver/selftests", selftests_words),
+    ):
         make = ["make", "-s", "-C", str(checkout / folder), *words]
         subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
 
@@ -51,7 +63,7 @@ def main() -> int:
     parser.add_argument("--hpcc", metavar="RANKS", type=int, help="hpcc's checks must hold, too")
     parser.add_argument("words", nargs="+")
     args = parser.parse_args()
-    prepare(args.checkout, "--debug" in args.words)
+    prepare(args.checkout, "--debug" in args.words, "--arm64" in args.words)
     with tempfile.TemporaryDirectory(prefix="velo-guests-") as name:
         here = Path(name)
         if args.hpcc:

@@ -41,7 +41,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     components = checkout / "build" / "lib" / "velo" / "openmpi"
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: components)
     made = image.Images(*(tmp_path / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu")))
-    monkeypatch.setattr(image, "ensure", lambda debug=False, suite="": made)
+    monkeypatch.setattr(image, "ensure", lambda debug=False, suite="", architecture="": made)
 
     def fake(folder: Path, program: str, *words: str) -> list[str]:
         kind = "qemu" if "qemu" in program else "virtiofsd"
@@ -218,6 +218,21 @@ def test_a_debug_guest_has_its_own_driver_and_more_memory(house: Path) -> None:
     assert option(plain.command(image.ensure(), {}, [house / "a", house / "b"]), "-m") == ["512M"]
 
 
+def test_an_aarch64_guest_is_another_machine_with_the_same_card(house: Path) -> None:
+    driver = house / "tree" / "build" / "driver-arm64" / "velo.ko"
+    driver.parent.mkdir()
+    driver.touch()
+    each = made(house, "--arm64", "--driver", str(driver), "--plain", "--", "x").guests[0]
+    assert f"VELO_GUEST_DRIVER={driver}\n" in each.files["settings"]
+    # This tree's MPI is of this machine.
+    assert "OMPI_MCA_mtl" not in each.files["environment"]
+    words = each.command(image.ensure(), {}, [house / "a", house / "b"])
+    assert any(word.startswith("virt,") and "highmem-mmio-size=1T" in word for word in words)
+    assert "console=ttyAMA0" in option(words, "-append")[0]
+    assert any("vfio-user-pci" in device for device in option(words, "-device"))
+    assert not any("q35" in word for word in words)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -251,6 +266,10 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "name of a suite" in refusal(house, "--kernel", "../x", "--", "x")
     assert "leave it or --kernel out" in refusal(house, "--kernel", "forky", "--debug", "--", "x")
     assert "--kernel forky --headers) OUT=" in refusal(house, "--kernel", "forky", "--", "x")
+    arm64 = ("--arm64", "--driver", str(house / "tree" / "build" / "driver" / "velo.ko"))
+    assert "give --plain or --shell" in refusal(house, *arm64, "--", "x")
+    assert "leave these out" in refusal(house, *arm64, "--plain", "--iommu", "--", "x")
+    assert "--arm64 --headers) " in refusal(house, "--arm64", "--plain", "--", "x")
     assert "give a guest 1 to 8" in refusal(house, "--processors", "9", "--", "x")
     (house / "tree" / "build" / "driver" / "velo.ko").unlink()
     assert "make -C driver KDIR=$(velo vm --headers)'" in refusal(house, "--", "x")
@@ -418,7 +437,7 @@ def stand_in(folder: str) -> None:
     openmpi.component_folder = lambda layer: checkout / "build" / "lib" / "velo" / "openmpi"
     paths = (house / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu"))
     images = image.Images(*paths)
-    image.ensure = lambda debug=False, suite="": images
+    image.ensure = lambda debug=False, suite="", architecture="": images
     guest.loaded = lambda folder, program, *words: [
         sys.executable, str(FAKE), "qemu" if "qemu" in program else "virtiofsd", *words
     ]  # fmt: skip
@@ -583,11 +602,16 @@ def test_a_build_that_reads_the_headers_finds_all_of_them(
     makefile.parent.mkdir(parents=True)
     (tmp_path / "boot").mkdir()
     (tmp_path / "boot" / "vmlinuz-6.9-x").touch()
-    makefile.write_text("include /usr/src/linux-headers-6.9-common/Makefile\n")
+    # As those of Linux 6.1, and of 7.2, have it.
+    text = "KBUILD_OUTPUT=/usr/src/x\ninclude /usr/src/linux-headers-6.9-common/Makefile\n"
+    makefile.write_text(text)
+    variables = makefile.with_name(".kernelvariables")
+    variables.write_text("CC = $(CROSS_COMPILE)gcc-999\n")
     with makefile.open() as build:
         assert image.ensure_kernel() == tmp_path
-        assert build.read() == "include /usr/src/linux-headers-6.9-common/Makefile\n"
-    said = f"include {tmp_path}/usr/src/linux-headers-6.9-common/Makefile\n"
+        assert build.read() == text
+    said = text.replace("/usr/src", f"{tmp_path}/usr/src")
+    assert variables.read_text() == "CC = $(CROSS_COMPILE)gcc\n"
     assert makefile.read_text() == said
     before = makefile.stat()
     image.ensure_kernel()

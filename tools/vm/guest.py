@@ -21,7 +21,7 @@ from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from vm.image import Images, loaded
+from vm.image import ARM64, Images, loaded
 
 ADDRESS = "10.118.0"
 # A kernel's words for what must not happen.
@@ -84,6 +84,8 @@ class Plan:
     processors: int = 1
     debug: bool = False
     """It runs the debug kernel."""
+    architecture: str = ""
+    """By Debian's name; empty: that of this machine."""
     others: Sequence[int] = ()
     """Nodes of the guests that are joined to this one's network card; the first guest has them."""
     joins: Path | None = None
@@ -135,11 +137,10 @@ class Plan:
         words = [
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-run-with", "exit-with-parent=on", "-name", self.name,
-            "-machine", "q35,memory-backend=memory", "-accel", "tcg", "-cpu", "max,phys-bits=46",
+            *self._machine(), "-accel", "tcg",
             "-smp", str(self.processors), "-m", f"{self.memory_mib}M",
             # Shared, so that card and virtiofsd reach it.
             "-object", f"memory-backend-memfd,id=memory,size={self.memory_mib}M,share=on",
-            "-global", "q35-pcihost.pci-hole64-size=1T",
             "-kernel", images.kernel, "-initrd", images.initrd,
             "-append", shlex.join(self._kernel_words()),
             "-serial", f"file:{self.log}",
@@ -170,13 +171,27 @@ class Plan:
             words += ["-device", json.dumps(device)]
         data = str(images.qemu / "usr" / "share")
         data_words = [word for name in ("qemu", "seabios") for word in ("-L", f"{data}/{name}")]
-        return loaded(
-            images.qemu, "usr/bin/qemu-system-x86_64", *data_words, *[str(word) for word in words]
-        )
+        program = f"usr/bin/qemu-system-{'aarch64' if self.architecture else 'x86_64'}"
+        return loaded(images.qemu, program, *data_words, *[str(word) for word in words])
+
+    def _machine(self) -> list[str]:
+        """A machine, its processor, and a hole for the card's window."""
+        if self.architecture == ARM64:
+            # Pointer authentication as QEMU imitates it, not as processors do it, which is slow.
+            return [
+                "-machine", "virt,memory-backend=memory,gic-version=3,highmem-mmio-size=1T",
+                "-cpu", "max,pauth-impdef=on",
+            ]  # fmt: skip
+        return [
+            "-machine", "q35,memory-backend=memory", "-cpu", "max,phys-bits=46",
+            "-global", "q35-pcihost.pci-hole64-size=1T",
+        ]  # fmt: skip
 
     def _kernel_words(self) -> list[str]:
         # A kernel that stumbled does not go on: its guest ends, and so the run.
-        words = ["console=ttyS0", "loglevel=6", "panic=-1", "oops=panic", "random.trust_cpu=on"]
+        console = "ttyAMA0" if self.architecture == ARM64 else "ttyS0"
+        words = [f"console={console}", "loglevel=6", "panic=-1", "oops=panic"]
+        words += ["random.trust_cpu=on"]
         # A guest that waits for a processor here sees its own clocks jump, and nothing is wrong.
         words += ["no_timer_check", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1"]
         if self.iommu:

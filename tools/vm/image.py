@@ -9,6 +9,8 @@ kernel has no modules, and an initrd of its own.
 import hashlib
 import lzma
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +27,20 @@ GUEST_FILES = Path(__file__).with_name("guest")
 QEMU = packages.Wanted(
     "qemu", ("qemu-system-x86", "virtiofsd"), suites=("trixie", "trixie-backports")
 )
+ARM64 = "arm64"
+"""The one other machine that guests can be."""
+QEMU_ARM64 = replace(QEMU, name="qemu-arm64", packages=("qemu-system-arm", "virtiofsd"))
 KERNEL = packages.Wanted(
     "kernel",
     ("linux-image-cloud-amd64", "linux-headers-cloud-amd64"),
     only="linux-(image|headers|kbuild|compiler)-",
 )
+KERNEL_ARM64_PACKAGES = ("linux-image-cloud-arm64", "linux-headers-cloud-arm64")
 # Newer releases have modules in a package of their own.
 KERNEL_OF_ANOTHER = "linux-(image|headers|kbuild|compiler|modules|binary)-"
+# What these releases' programs that build modules are linked with.
+LIBRARIES = packages.Wanted("libraries", ("libc6", "libelf1t64", "libzstd1", "zlib1g"))
+WRAPPED = ".elf"
 # What jobs need, and what people at a shell look for.
 ROOT = packages.Wanted(
     "root",
@@ -67,14 +76,15 @@ class Images:
     """The folder with QEMU's packages."""
 
 
-def ensure(debug: bool = False, suite: str = "") -> Images:
+def ensure(debug: bool = False, suite: str = "", architecture: str = "") -> Images:
     """All that guests need, with the kernel of a suite; made where the cache lacks it."""
     if os.uname().machine != "x86_64":
         raise VeloError(f"guests are x86-64 machines; on {os.uname().machine} there are none yet")
     cache = packages.cache_folder()
-    qemu, kernel = packages.ensure(QEMU), ensure_kernel(suite=suite)
+    qemu = packages.ensure(QEMU_ARM64 if architecture else QEMU)
+    kernel = ensure_kernel(suite=suite, architecture=architecture)
     release = kernel_release(kernel)
-    of = f"-{suite}" if suite else ""
+    of = _of(suite, architecture)
     images = Images(_boot_file(kernel), cache / f"initrd{of}", cache / f"root{of}.ext4", qemu)
     stamp = cache / f"image{of}.sha256"
     with packages.locked("image"):
@@ -82,7 +92,7 @@ def ensure(debug: bool = False, suite: str = "") -> Images:
         made = stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted
         if not (made and images.root.is_file() and images.initrd.is_file()):
             stamp.unlink(missing_ok=True)
-            _make(packages.ensure(ROOT), kernel, images)
+            _make(packages.ensure(_root(architecture)), kernel, images)
             stamp.write_text(wanted, encoding="utf-8")
     if debug:
         kernel = ensure_kernel(debug)
@@ -90,26 +100,81 @@ def ensure(debug: bool = False, suite: str = "") -> Images:
     return images
 
 
-def ensure_kernel(debug: bool = False, suite: str = "") -> Path:
+def _of(suite: str, architecture: str) -> str:
+    """What the names of files in the cache end with."""
+    return "".join(f"-{word}" for word in (suite, architecture) if word)
+
+
+def _root(architecture: str) -> packages.Wanted:
+    if not architecture:
+        return ROOT
+    return replace(ROOT, name=f"root-{architecture}", architecture=architecture)
+
+
+def ensure_kernel(debug: bool = False, suite: str = "", architecture: str = "") -> Path:
     """The folder of the kernel's packages; modules can be built against what is in it."""
     if debug:
         return debug_kernel.ensure()
-    made_of = KERNEL
+    made_of = replace(KERNEL, name=f"kernel{_of(suite, architecture)}", architecture=architecture)
+    if architecture:
+        made_of = replace(made_of, packages=KERNEL_ARM64_PACKAGES, only=KERNEL_OF_ANOTHER)
     if suite:
-        made_of = replace(KERNEL, name=f"kernel-{suite}", suites=(suite,), only=KERNEL_OF_ANOTHER)
+        made_of = replace(made_of, suites=(suite,), only=KERNEL_OF_ANOTHER)
     kernel = packages.ensure(made_of)
     headers = headers_folder(kernel)
+    ours = ensure_kernel(suite=suite) if architecture else None
     # What the packages say by full paths is true of this folder then. A build that reads the file
     # meanwhile finds all of it.
     makefile = headers / "Makefile"
     with packages.locked("kernel-headers"):
         text = makefile.read_text(encoding="utf-8")
-        wanted = text.replace("include /usr/src/", f"include {kernel}/usr/src/")
+        wanted = re.sub(r"(?<=[ =])/usr/src/", f"{kernel}/usr/src/", text)
         if wanted != text:
             partial = makefile.with_name("Makefile.partial")
             partial.write_text(wanted, encoding="utf-8")
             partial.replace(makefile)
+        if ours:
+            _take_programs(headers, headers_folder(ours))
+        elif suite:
+            _wrap_programs(kernel, suite)
+        _take_compiler(headers / ".kernelvariables")
     return kernel
+
+
+def _wrap_programs(kernel: Path, suite: str) -> None:
+    """The programs that build modules run with the libraries of their own release."""
+    wanted = replace(LIBRARIES, name=f"libraries-{suite}", suites=(suite,))
+    folder = packages.ensure(wanted)
+    for path in kernel.glob("usr/lib/linux-kbuild-*/**/*"):
+        if path.suffix == WRAPPED or path.is_symlink() or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                continue
+        program = path.with_name(path.name + WRAPPED)
+        path.rename(program)
+        command = loaded(folder, str(program))
+        # Some find the one for a kind of machine beside themselves.
+        command[command.index("--argv0") + 1] = str(path)
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+        path.chmod(0o755)
+
+
+def _take_compiler(variables: Path) -> None:
+    """Debian's headers name the compiler of their own release; where it is not, gcc."""
+    text = variables.read_text(encoding="utf-8") if variables.is_file() else ""
+    named = re.search(r"gcc-\d+", text)
+    if named and not shutil.which(named[0]):
+        variables.write_text(text.replace(named[0], "gcc"), encoding="utf-8")
+
+
+def _take_programs(headers: Path, ours: Path) -> None:
+    """The programs that build modules, as this machine runs them, in place of the other one's."""
+    for name in ("scripts", "tools"):
+        target = os.path.relpath((ours / name).resolve(), headers)
+        if str((headers / name).readlink()) != target:
+            (headers / name).unlink()
+            (headers / name).symlink_to(target)
 
 
 def kernel_release(kernel: Path) -> str:
@@ -165,12 +230,15 @@ def _make(root: Path, kernel: Path, images: Images) -> None:
     shutil.copytree(kernel / "usr/lib/modules" / release, modules / release, symlinks=True)
     for name in ("build", "source"):
         (modules / release / name).unlink(missing_ok=True)
-    depmod = loaded(root, "usr/bin/kmod", "-b", str(root), release)
+    # Programs of the image that are run here are this machine's.
+    programs = packages.ensure(ROOT)
+    depmod = loaded(programs, "usr/bin/kmod", "-b", str(root), release)
     depmod[depmod.index("kmod")] = "depmod"
     helpers.output(depmod, TOOL_TIMEOUT_S)
-    _furnish(root)
+    _furnish(root, programs)
     _write_initrd(root, _load_order(modules / release), images.initrd)
-    _write_initrd(root, (), images.initrd.with_name(INITRD_BARE))
+    if root == programs:
+        _write_initrd(root, (), images.initrd.with_name(INITRD_BARE))
     partial = images.root.with_name(images.root.name + ".partial")
     size_bytes = int(helpers.output(["du", "-s", "--block-size=1", root], 60).split()[0])
     partial.unlink(missing_ok=True)
@@ -182,7 +250,7 @@ def _make(root: Path, kernel: Path, images: Images) -> None:
     partial.rename(images.root)
 
 
-def _furnish(root: Path) -> None:
+def _furnish(root: Path, programs: Path) -> None:
     """What the packages' scripts would have done, as far as guests need it, and our own files."""
     for name in ("dev", "proc", "sys", "run", "tmp", "root", "etc/velo", "usr/lib/velo"):
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -197,17 +265,17 @@ def _furnish(root: Path) -> None:
     (root / "etc" / "group").write_text(GROUP, encoding="utf-8")
     (root / "etc" / "shells").write_text("/bin/sh\n/bin/bash\n", encoding="utf-8")
     _link_alternatives(root)
-    _make_keys(root)
+    _make_keys(root, programs)
 
 
-def _make_keys(root: Path) -> None:
+def _make_keys(root: Path, programs: Path) -> None:
     """Of a network that only the guests are on; whoever can read the image is its owner."""
     keys = {}
     for name in ("host_key", "user_key"):
         key = root / "etc" / "velo" / name
         key.unlink(missing_ok=True)
         words = ["-t", "ed25519", "-f", str(key)]
-        said = helpers.output(loaded(root, "usr/bin/dropbearkey", *words), TOOL_TIMEOUT_S)
+        said = helpers.output(loaded(programs, "usr/bin/dropbearkey", *words), TOOL_TIMEOUT_S)
         line = next(line for line in said.splitlines() if line.startswith("ssh-"))
         keys[name] = " ".join(line.split()[:2])
     folder = root / HOME.relative_to("/") / ".ssh"
@@ -223,8 +291,9 @@ def _link_alternatives(root: Path) -> None:
         "usr/bin/mpirun": "mpirun.openmpi",
         "usr/local/bin/ssh": "/usr/lib/velo/ssh",
         "usr/bin/awk": "gawk",
-        "usr/lib/x86_64-linux-gnu/libblas.so.3": "blas/libblas.so.3",
     }
+    for folder in (root / "usr/lib").glob("*-linux-gnu"):
+        links[f"usr/lib/{folder.name}/libblas.so.3"] = "blas/libblas.so.3"
     for name, target in links.items():
         path = root / name
         if not path.is_symlink():
@@ -245,8 +314,9 @@ def _write_initrd(root: Path, order: Sequence[Path], initrd: Path) -> None:
         _copy_module(path, folder / "modules")
     names = "".join(f"{path.name.removesuffix('.xz')}\n" for path in order)
     (folder / "modules" / "order").write_text(names, encoding="utf-8")
-    archive = "find . | ./bin/busybox cpio -o -H newc -R 0:0 2>/dev/null | ./bin/busybox gzip -1"
-    helpers.output(["sh", "-c", f'{archive} >"$0"', initrd], TOOL_TIMEOUT_S, cwd=folder)
+    archive = 'find . | "$1" cpio -o -H newc -R 0:0 2>/dev/null | "$1" gzip -1'
+    busybox = packages.ensure(ROOT) / "usr" / "bin" / "busybox"
+    helpers.output(["sh", "-c", f'{archive} >"$0"', initrd, busybox], TOOL_TIMEOUT_S, cwd=folder)
     shutil.rmtree(folder)
 
 

@@ -54,10 +54,15 @@ class Wanted:
     """Of this machine's mirror, newest last; none: the release that runs here."""
     only: str = ""
     """Of the packages that apt finds, those whose names match; what they depend on stays out."""
+    architecture: str = ""
+    """By Debian's name; none: that of this machine."""
 
     def described(self) -> str:
         """What the folder was made from; another text makes it anew."""
-        return json.dumps(asdict(self), sort_keys=True)
+        fields = asdict(self)
+        if not self.architecture:
+            del fields["architecture"]
+        return json.dumps(fields, sort_keys=True)
 
 
 def cache_folder() -> Path:
@@ -206,6 +211,9 @@ class _Apt:
             "APT::Sandbox::User": "root",
             "APT::Get::AllowUnauthenticated": "false",
         }
+        if self.wanted.architecture:
+            options["APT::Architecture"] = self.wanted.architecture
+            options["APT::Architectures"] = self.wanted.architecture
         return ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items()), *words]
 
     def choose(self) -> list[tuple[str, str, int, str]]:

@@ -16,7 +16,7 @@ from velo.errors import UsageError
 from velo.runtime import openmpi
 from vm import guest
 from vm.guest import Plan, Share
-from vm.image import GUESTS_MAX, HOME
+from vm.image import ARM64, GUESTS_MAX, HOME
 
 MEMORY_LEAST_MIB = 256
 MEMORY_MIB = 512
@@ -43,6 +43,11 @@ class Run:
     """Nodes whose programs run on this machine; each leaves its exit code in a file."""
 
 
+def architecture(args: argparse.Namespace) -> str:
+    """Of the guests, by Debian's name; empty: that of this machine."""
+    return ARM64 if args.arm64 else ""
+
+
 def make(args: argparse.Namespace, folder: Path) -> Run:
     """The run that the command line asks for; its files lie in the folder."""
     words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
@@ -53,7 +58,7 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
     network = description.line(topology)
     _check_network(needed, topology, network)
     driver = _driver(args) if args.card else None
-    shares = _shares(driver)
+    shares = _shares(driver, has_mpi=bool(driver) and not args.arm64)
     here = next((str(s.inside) for s in shares if s.tag == "here"), str(HOME))
     common = {
         "environment": guest.environment(_environment(args)),
@@ -83,6 +88,7 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
                 iommu=args.iommu,
                 processors=args.processors,
                 debug=args.debug,
+                architecture=architecture(args),
                 others=range(1, args.nodes) if node == 0 else (),
                 joins=guest.net_socket(folder, node) if node else None,
             )
@@ -111,10 +117,24 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
             f"--kernel {args.kernel} wants a driver for it, by --driver: make -C driver "
             f"KDIR=$(velo vm --kernel {args.kernel} --headers) OUT=FOLDER"
         )
+    if args.arm64:
+        _check_arm64(args)
     if args.beside and not args.card:
         raise UsageError("--beside needs the cards' network; leave --no-card out")
     if args.plain and args.ranks_a_node != 1:
         raise UsageError("--ranks-a-node is for MPI programs; leave it or --plain out")
+
+
+def _check_arm64(args: argparse.Namespace) -> None:
+    if args.debug or args.iommu:
+        raise UsageError("--arm64 has neither --debug nor --iommu; leave these out")
+    if not (args.plain or args.shell):
+        raise UsageError("--arm64 runs programs that were built for it: give --plain or --shell")
+    if args.card and not args.driver:
+        raise UsageError(
+            "--arm64 wants a driver for it, by --driver: make -C driver "
+            "KDIR=$(velo vm --arm64 --headers) OUT=FOLDER"
+        )
 
 
 def _check_network(nodes: int, topology: str, network: routing.Network) -> None:
@@ -152,9 +172,9 @@ def _driver(args: argparse.Namespace) -> Path:
     return tree.find_driver(args.debug)
 
 
-def _shares(driver: Path | None) -> list[Share]:
+def _shares(driver: Path | None, has_mpi: bool) -> list[Share]:
     """velo's own tree, to read, and the current folder, to write."""
-    components = openmpi.component_folder("mtl").parents[3] if driver else None
+    components = openmpi.component_folder("mtl").parents[3] if has_mpi else None
     shares: list[Share] = []
     for name, folder in (("tree", tree.CHECKOUT), ("library", components),
                          ("driver", driver.parent if driver else None)):  # fmt: skip
@@ -179,7 +199,7 @@ def _environment(args: argparse.Namespace) -> dict[str, str]:
         "btl_tcp_if_include": "eth0",
         "hwloc_base_binding_policy": "none",
     }
-    if args.card:
+    if args.card and not args.arm64:
         env |= openmpi.environment("vm")
         folder = guest.inside(openmpi.component_folder("mtl"))
         words = openmpi.selection("mtl", folder, ())

@@ -115,6 +115,13 @@ def register(commands: Any) -> None:
         "(default: the kernel of the release that runs here)",
     )
     parser.add_argument(
+        "--arm64",
+        action="store_true",
+        help="guests are AArch64 machines with Debian's kernel for them. They run programs and a "
+        "driver that were built for them: give --plain or --shell, and --driver; with --headers, "
+        "for modules of that kernel, which make's CROSS_COMPILE builds here",
+    )
+    parser.add_argument(
         "--no-card",
         dest="card",
         action="store_false",
