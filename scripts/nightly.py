@@ -45,7 +45,7 @@ LAST_LINES = 30
 
 CTEST = "ctest --preset {} --output-junit build/nightly/{}.xml"
 RELEASE = "scripts/setup test sim && scripts/build --with-sim release && "
-GUESTS = "scripts/setup test sim vm && scripts/build --with-sim release && "
+GUESTS = "scripts/setup test sim vm aarch64 && scripts/build --with-sim release && "
 # Tests may be skipped only where tests/skips.toml says so.
 XML = "build/nightly/{step}.xml"
 SKIPS = f" && {{ [ ! -e {XML} ] || scripts/check_skips.py {XML}; }}"
@@ -61,6 +61,7 @@ STEPS = {
     "long-simulator": RELEASE + CTEST.format("nightly", "{step}") + " -L simulator -E '^vm[.]'",
     "guests": GUESTS + CTEST.format("nightly", "{step}") + " -R '^vm[.]'",
     "aarch64": "scripts/test-aarch64",
+    "driver": "scripts/setup test vm aarch64 driver && .venv/bin/python scripts/check_driver.py",
     "packages": "scripts/setup package && scripts/package && scripts/wheel && "
     "{ scripts/check_packages || [[ $? = 77 && $EUID != 0 ]]; }",
     "hardware-random": "scripts/rtl nightly 1",
