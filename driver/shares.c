@@ -12,8 +12,8 @@
  * the table count until the process withdraws its memory. Pages that it has merely unmapped are
  * pinned no more, so RLIMIT_MEMLOCK does not limit them, but their entries stay taken.
  *
- * An administrator may also limit a cgroup, by its file rdma.max: hca_handle is contexts, hca_object
- * is regions of memory.
+ * An administrator may also limit a cgroup, by its file rdma.max: hca_handle is contexts,
+ * hca_object is regions of memory.
  */
 #include <linux/capability.h>
 #include <linux/module.h>
