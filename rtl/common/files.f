@@ -9,6 +9,7 @@ rtl/common/rtl/velo_secded_pkg.sv
 rtl/common/rtl/velo_secded_encode.sv
 rtl/common/rtl/velo_secded_decode.sv
 rtl/common/rtl/velo_ram.sv
+rtl/common/rtl/velo_patience.sv
 rtl/common/rtl/velo_ram_through.sv
 rtl/common/rtl/velo_fifo_ram.sv
 rtl/common/rtl/velo_fifo.sv

@@ -23,6 +23,7 @@ module velo_rma_notifier_props
     input logic                       clk_i,
     input logic                       rst_ni,
     input logic                       watchdog_enable_i,
+    input logic                [ 1:0] cycles_i,              // of the watchdog
     input logic                       cfg_valid_i,
     input logic                       cfg_ctx_i,
     input logic                       cfg_enabled_i,
@@ -64,7 +65,7 @@ module velo_rma_notifier_props
       .CtxBits   (1),
       .NumSources(2)
   ) u_dut (
-      .watchdog_cycles_i ('0),
+      .watchdog_cycles_i (20'(cycles_i)),
       .cfg_ready_o       (cfg_ready),
       .cfg_base_i        ((AddrBits - 4)'({cfg_base_i, 2'b0})),
       .cfg_last_entry_i  (15'(cfg_last_entry_i)),
@@ -162,7 +163,8 @@ module velo_rma_notifier_props
 
   // ----- promises ---------------------------------------------------------------------------------
 
-  logic watchdog_was_q;
+  logic watchdog_was_q, watchdog_q;
+  always_ff @(posedge clk_i) watchdog_q <= watchdog_enable_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) watchdog_was_q <= 1'b0;
     else if (watchdog_enable_i) watchdog_was_q <= 1'b1;
@@ -186,6 +188,7 @@ module velo_rma_notifier_props
   `VELO_ASSERT(OfASource, !posted_valid || (fits & fits_q) != '0)
   `VELO_ASSERT(DoneWhenWritten, notify_ready == '0 || words_q == (refused ? 2'd0 : 2'd2))
   `VELO_ASSERT(DoneToWhomItIs, (notify_ready & ~(notify_valid_i & fits_q)) == '0)
+  `VELO_ASSERT(NoDropUnasked, !(refused && error_code == ErrorStall) || watchdog_q)
   `VELO_ASSERT(OneAtATime, notify_ready != 2'b11)
 
   // The proof is not empty.

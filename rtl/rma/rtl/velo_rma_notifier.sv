@@ -5,12 +5,13 @@
 // A queue is a ring of entries of 16 bytes (spec/velo.toml, `rma_notification`), its table of bases,
 // sizes and pointers the one of VELO's rings (velo_contexts). An entry is two posted writes, its
 // second word first, so one whose first word is not zero is whole. A full ring stops the unit
-// (`stalled_o`, `stall_ctx_o`), unless software set `watchdog_enable_i`: then the notification is
-// dropped after `watchdog_cycles_i`.
+// (`stalled_o`, `stall_ctx_o`). If software set `watchdog_enable_i`, each context has a patience of
+// `watchdog_cycles_i` for this (velo_patience). When all of it is used up, notifications for its full ring are
+// dropped.
 //
 // Sources: valid/ready, ready when it is written or refused. `refused_o` with ready: the context has no
-// queue (ErrorContext), its entry in the table cannot be read (ErrorMemory, only with `Ecc`) or the watchdog gave
-// up (ErrorStall); all are pulses on `error_valid_o`.
+// queue (ErrorContext), its entry in the table cannot be read (ErrorMemory, only with `Ecc`) or the queue is full and
+// there is no patience left (ErrorStall); all are pulses on `error_valid_o`.
 // Unloaded, the first write is offered six cycles after the notification: one for the choice, one to
 // copy it, three for the look-up, one to judge it.
 //
@@ -85,14 +86,15 @@ module velo_rma_notifier
   logic [NumSources-1:0] grant, source_q;
   notify_t chosen, notify_q;
   logic start, cfg_open, cfg_take, table_ready, table_cfg_ready, enabled, full;
-  logic refuse, refused_q, expired_q, broken, broken_q, bad_context, bad_context_q, finish;
+  logic patience_ready, waiting_q, expired;
+  logic refuse, refused_q, broken, broken_q, bad_context, bad_context_q, finish;
   logic [1:0] look_left_q;
   logic [15:0] write_pointer, pointer_q;
   logic [AddrBits-1:4] slot, slot_q;
-  logic [ 1:0] beat_q;
-  logic [19:0] waited_q;
+  logic [1:0] beat_q;
 
-  assign start = state_q == StIdle && table_ready && !cfg_valid_i && |notify_valid_i;
+  assign start = state_q == StIdle && table_ready && patience_ready && !cfg_valid_i &&
+                 |notify_valid_i;
 
   velo_rr_arb #(
       .NumReq(NumSources)
@@ -139,19 +141,37 @@ module velo_rma_notifier
       .advance_pointer_i(pointer_q + 16'd1)
   );
 
+  velo_patience #(
+      .CtxBits(CtxBits),
+      .Width  (20)
+  ) u_patience (
+      .clk_i,
+      .rst_ni,
+      .ready_o  (patience_ready),
+      .enable_i (watchdog_enable_i),
+      .cycles_i (watchdog_cycles_i),
+      .ctx_i    (CtxBits'(notify_q.ctx)),
+      .waiting_i(waiting_q),
+      .expired_o(expired)
+  );
+
   // No configuration between the look-up that counts and the advance. One that comes while the ring
   // is full has it looked up again.
-  assign cfg_open    = state_q == StIdle || (state_q == StRoom && full && !refuse);
+  assign cfg_open = state_q == StIdle || (state_q == StRoom && full && !refuse);
   assign cfg_ready_o = table_cfg_ready && cfg_open;
-  assign cfg_take    = cfg_valid_i && cfg_ready_o;
+  assign cfg_take = cfg_valid_i && cfg_ready_o;
   assign bad_context = !enabled || {1'b0, notify_q.ctx} >= 9'(2 ** CtxBits);
-  assign refuse      = state_q == StRoom && (broken || bad_context || (full && expired_q));
-  assign finish      = state_q == StWrite && posted_ready_i && &beat_q;
+  assign refuse      = state_q == StRoom && (broken || bad_context ||
+                                             (full && expired && watchdog_enable_i));
+  assign finish = state_q == StWrite && posted_ready_i && &beat_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      state_q <= StIdle;
+      state_q   <= StIdle;
+      waiting_q <= 1'b0;
     end else begin
+      // A cycle late, as velo_patience wants to know of the context four cycles earlier.
+      waiting_q <= state_q == StRoom && full && !refuse;
       unique case (state_q)
         StIdle:  if (start) state_q <= StCopy;
         StCopy:  state_q <= StLook;
@@ -181,10 +201,6 @@ module velo_rma_notifier
     end else if (posted_valid_o && posted_ready_i) begin
       beat_q <= beat_q + (DataWidth == 32 ? 2'd1 : 2'd2);
     end
-    // A configuration does not start the watchdog anew.
-    if (state_q == StIdle) waited_q <= '0;
-    else if (state_q == StRoom && waited_q != '1) waited_q <= waited_q + 20'd1;
-    expired_q <= watchdog_enable_i && state_q == StRoom && waited_q >= watchdog_cycles_i;
   end
 
   assign notify_ready_o = state_q == StDone ? source_q : '0;

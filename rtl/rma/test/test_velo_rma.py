@@ -4,8 +4,11 @@
 Registered pages: of context 1 (who asks) 0x00 to 0x0f, of context 2 (who is asked) 0x10 to 0x1f.
 """
 
+from collections import defaultdict
+
 import cocotb
 import pytest
+from cocotb.triggers import FallingEdge
 from host_model import (
     ATOMIC,
     COMPLETER,
@@ -481,6 +484,55 @@ async def a_full_queue_stops_and_loses_nothing_unless_software_says_so(dut):
     for ctx in (US, THEM):
         (note,) = await setup.notified(ctx)
         assert (note.error, note.cookie) == (0, 9)
+
+
+@cocotb.test()
+async def each_queue_has_its_own_patience_and_uses_it_up_once(dut):
+    setup = await ready(dut)
+    budget, a_round = 60, 8 * 16  # cycles; of velo_patience, with CtxBits 4
+    sleepers = (3, 4)
+    stalls: dict[int, int] = defaultdict(int)
+
+    async def watch():
+        while True:
+            await FallingEdge(dut.clk_i)
+            stalls[int(dut.stall_ctx_o.value)] += int(dut.stalled_o.value)
+
+    async def dropped(ctx) -> int:
+        """How many cycles a notification that finds no room holds up the unit."""
+        stalls.clear()
+        setup.post(descriptor(NOTIFY, ctx, 0, 0, 0, COMPLETER, 7))
+        await setup.until(lambda: setup.errors)
+        assert setup.errors.pop() == (STALL, ctx, NODE) and not setup.errors
+        await setup.notified(US)
+        return stalls[ctx]
+
+    cocotb.start_soon(watch())
+    for ctx in sleepers:
+        await setup.queue(ctx, 2)
+        for number in range(2):
+            setup.post(descriptor(NOTIFY, ctx, 0, 0, 0, COMPLETER, number))
+    setup.asleep = set(sleepers)
+    await quiet(setup, 200)
+    dut.watchdog_cycles_i.value, dut.watchdog_enable_i.value = budget, 1
+    for ctx in sleepers:
+        assert budget <= await dropped(ctx) <= budget + 3
+    # Each has got few cycles back meanwhile, and there are three more until it is seen.
+    for ctx in sleepers:
+        assert await dropped(ctx) <= 10
+    await setup.bench.cycles(20 * a_round)
+    for ctx in sleepers:
+        assert 19 <= await dropped(ctx) <= 32
+    # Who opens it anew has no patience anew; who reads is served.
+    await setup.queue(3, 2)
+    for number in range(2):
+        setup.post(descriptor(NOTIFY, 3, 0, 0, 0, COMPLETER, number))
+    assert await dropped(3) <= 20
+    setup.asleep.clear()
+    assert [note.cookie for note in await setup.notified(3, 2)] == [0, 1]
+    setup.post(descriptor(NOTIFY, 3, 0, 0, 0, COMPLETER, 9))
+    (note,) = await setup.notified(3)
+    assert note.cookie == 9 and not setup.errors
 
 
 @cocotb.test()

@@ -18,14 +18,15 @@
 // drops; a write, once begun, always ends with as many bytes as it announced.
 //
 // A full ring stops the network (nothing is lost; `stalled_o` and `stall_ctx_o` say where). Only if
-// software sets `watchdog_enable_i`, a message that has waited `watchdog_cycles_i` is dropped.
+// software sets `watchdog_enable_i`, each context has a patience of `watchdog_cycles_i` for this
+// (velo_patience). When all of it is used up, messages for its full ring are dropped.
 //
 // Dropped, without harm to what follows, and reported by a pulse on `error_valid_o` with code,
 // context and sending node:
 //   ErrorKind       not a VELO message of the request class;
 //   ErrorMalformed  another node's (and no group's), longer than a slot, or its end is not where its length says;
 //   ErrorContext    the context is not enabled (also: was disabled while its message waited);
-//   ErrorStall      the watchdog gave up waiting;
+//   ErrorStall      the ring is full and its context has no patience left;
 //   ErrorMemory     the context's entry in the table cannot be read (only with `Ecc`; see velo_contexts);
 //   ErrorPoisoned   its end says that it was disturbed on its way (`net_poison_i` with the last beat).
 // A packet that turns out too short or poisoned after its payload has begun leaves its slot unpublished.
@@ -111,6 +112,7 @@ module velo_completer
       within_q,
       accept,
       table_ready,
+      patience_ready,
       table_free,
       take_sop;
   logic [DataWidth-1:0] beat_q;
@@ -120,7 +122,8 @@ module velo_completer
   assign table_free  = accept || state_q inside {StBody, StPad, StDrop} ||
                        (state_q == StHead && !beat_valid_q);
   assign net_ready_o = (!beat_valid_q || beat_ready) &&
-                       (within_q || (table_ready && table_free && !cfg_valid_i));
+                       (within_q || (table_ready && patience_ready && table_free &&
+                                     !cfg_valid_i));
   assign take_sop = net_valid_i && net_ready_o && !within_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -228,14 +231,22 @@ module velo_completer
 
   // ----- watchdog -------------------------------------------------------------------------------
 
-  logic [19:0] waited_q;
-  logic expired_q;
+  logic expired;
 
-  always_ff @(posedge clk_i) begin
-    expired_q <= waiting_q && waited_q >= watchdog_cycles_i;
-    if (!waiting_q) waited_q <= '0;
-    else if (waited_q != '1) waited_q <= waited_q + 20'd1;
-  end
+  // A message is judged three cycles after its look-up, so `waiting_q` rises after four.
+  velo_patience #(
+      .CtxBits(CtxBits),
+      .Width  (20)
+  ) u_patience (
+      .clk_i,
+      .rst_ni,
+      .ready_o  (patience_ready),
+      .enable_i (watchdog_enable_i),
+      .cycles_i (watchdog_cycles_i),
+      .ctx_i    (lookup_ctx),
+      .waiting_i(waiting_q),
+      .expired_o(expired)
+  );
 
   // ----- judgement ------------------------------------------------------------------------------
 
@@ -270,7 +281,7 @@ module velo_completer
     if (verdict_q == ErrorNone) begin
       if (broken) verdict = ErrorMemory;
       else if (!enabled || {1'b0, header_q.dst_ctx} >= 9'(2 ** CtxBits)) verdict = ErrorContext;
-      else if (full && expired_q && watchdog_enable_i) verdict = ErrorStall;
+      else if (full && expired && watchdog_enable_i) verdict = ErrorStall;
     end
   end
 

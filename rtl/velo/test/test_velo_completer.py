@@ -11,6 +11,7 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench, Sink, Source, join, packet_to_beats
 
 NODE = 0x5A
+PATIENCE, CONTEXTS, GIVE_EVERY = 50, 16, 8  # cycles; as CtxBits below and in velo_patience say
 MALFORMED, CONTEXT, STALL, KIND, POISONED = 3, 4, 5, 7, 12
 ZEROS = ("watchdog_enable_i", "watchdog_cycles_i", "cfg_valid_i", "read_pointer_valid_i")
 
@@ -215,18 +216,159 @@ async def only_an_enabled_watchdog_drops_and_says_so(dut):
     await setup.start()
     await setup.configure(2, 0x8000, 1)
     await setup.configure(4, 0xC000, 1)
-    dut.watchdog_cycles_i.value = 50
+    dut.watchdog_cycles_i.value = PATIENCE
     await setup.send(header(2, 0))
     waiting = cocotb.start_soon(setup.send(header(2, 8), [1]))  # No room.
     await setup.bench.cycles(200)
     assert int(dut.stalled_o.value) and not setup.errors
     dut.watchdog_enable_i.value = 1
-    await setup.bench.cycles(10)
+    await setup.bench.cycles(PATIENCE - 10)
+    assert int(dut.stalled_o.value) and not setup.errors
+    await setup.bench.cycles(20)
     assert setup.errors == [(STALL, 2)]
     await waiting
     await setup.send(header(4, 8), [5])
     await setup.bench.cycles(10)
     assert setup.poll(4)[1] == [5] and setup.poll(2) and setup.poll(2) is None
+
+
+class Full(Setup):
+    """Contexts whose rings of one slot are full, and the watchdog."""
+
+    async def begin(self, contexts, cycles=PATIENCE):
+        await self.start()
+        for ctx in contexts:
+            await self.configure(ctx, 0x10000 * (ctx + 1), 1)
+            await self.send(header(ctx, 0))
+        await self.bench.cycles(20)
+        self.dut.watchdog_cycles_i.value, self.dut.watchdog_enable_i.value = cycles, 1
+
+    async def stalled(self, limit=2000):
+        """How many cycles the unit stands still from now on, once it does, or None."""
+        for _ in range(12):
+            if int(self.dut.stalled_o.value):
+                break
+            await FallingEdge(self.dut.clk_i)
+        waited = 0
+        while int(self.dut.stalled_o.value):
+            waited += 1
+            assert waited < limit
+            await FallingEdge(self.dut.clk_i)
+        return waited
+
+    async def dropped(self, ctx):
+        """Sends what finds no room: how long it holds up the unit."""
+        await self.send(header(ctx, 0))
+        waited = await self.stalled()
+        await self.bench.cycles(2)
+        assert self.errors.pop() == (STALL, ctx) and not self.errors
+        return waited
+
+
+@cocotb.test()
+async def each_context_has_its_own_patience_and_uses_it_up_once(dut):
+    setup = Full(dut)
+    await setup.begin((2, 4))
+    # As long as the budget, and two cycles until that is seen.
+    assert PATIENCE <= await setup.dropped(2) <= PATIENCE + 2
+    # One that got a cycle back waits for it, and two until that is seen.
+    rest = [await setup.dropped(2) for _ in range(20)]
+    assert max(rest) <= 3 and sum(rest) <= 20, rest
+    assert PATIENCE <= await setup.dropped(4) <= PATIENCE + 2
+    assert await setup.dropped(2) <= 3 and await setup.dropped(4) <= 3
+    # Whoever has room is not held up, and who gets some is served, patience or not.
+    await setup.configure(7, 0x80000, 4)
+    await setup.send(header(7, 8), [7])
+    setup.head[2] = 1
+    await setup.free(2)
+    await setup.send(header(2, 8), [2])
+    assert not await setup.stalled()
+    await setup.bench.cycles(20)
+    assert setup.poll(7)[1] == [7] and setup.poll(2)[1] == [2] and not setup.errors
+
+
+@cocotb.test()
+async def a_ring_that_is_opened_anew_has_no_patience_anew_and_a_reset_gives_it(dut):
+    setup = Full(dut)
+    await setup.begin((2,))
+    await setup.dropped(2)
+    for enabled in (0, 1):
+        await setup.configure(2, 0x8000, 1, enabled)
+    await setup.send(header(2, 0))
+    assert not await setup.stalled()
+    assert await setup.dropped(2) <= 3
+    again = Full(dut, seed=2)
+    await again.begin((2,))
+    assert PATIENCE <= await again.dropped(2) <= PATIENCE + 2
+
+
+@cocotb.test()
+async def patience_comes_back_one_cycle_a_round(dut):
+    setup = Full(dut)
+    await setup.begin((2, 4))
+    await setup.dropped(2)
+    await setup.dropped(4)
+    for cycles in (3, 10):
+        await setup.bench.cycles(cycles * GIVE_EVERY * CONTEXTS)
+        for ctx in (4, 2):
+            waited = await setup.dropped(ctx)
+            # The round may have been anywhere, and there are two cycles until the end is seen.
+            assert cycles - 1 <= waited <= cycles + 3, (cycles, waited)
+    # Never more than all of it.
+    await setup.bench.cycles((PATIENCE + 10) * GIVE_EVERY * CONTEXTS)
+    assert PATIENCE <= await setup.dropped(2) <= PATIENCE + 2
+
+
+@cocotb.test()
+async def a_reader_that_frees_at_the_last_moment_holds_others_up_no_longer(dut):
+    setup = Full(dut)
+    await setup.begin((2,))
+    freed, waited = 0, 0
+    for _ in range(40):
+        sending = cocotb.start_soon(setup.send(header(2, 0)))
+        lasted = 0
+        for _ in range(30):
+            await FallingEdge(dut.clk_i)
+            lasted += int(dut.stalled_o.value)
+            if lasted == 20:
+                freed += 1
+                setup.head[2] = freed
+                await setup.free(2)
+                lasted += 1
+                break
+        while int(dut.stalled_o.value):
+            await FallingEdge(dut.clk_i)
+            lasted += 1
+        await sending
+        waited += lasted
+    # Two were read at the last moment, and that was all of the patience, but for what came back.
+    assert freed == 2, freed
+    assert waited <= PATIENCE + 40 * 2, waited
+    assert setup.errors == [(STALL, 2)] * 38
+
+
+@cocotb.test()
+async def a_patience_that_changes_or_is_switched_off_holds_at_once(dut):
+    setup = Full(dut)
+    await setup.begin((2,), cycles=1000)
+    sending = cocotb.start_soon(setup.send(header(2, 0)))
+    await setup.bench.cycles(200)
+    assert int(dut.stalled_o.value) and not setup.errors
+    dut.watchdog_cycles_i.value = 100
+    await setup.bench.cycles(4)
+    assert not int(dut.stalled_o.value) and setup.errors == [(STALL, 2)]
+    setup.errors.clear()
+    await sending
+    # Off, what waits uses nothing up, and waits for ever.
+    dut.watchdog_enable_i.value = 0
+    sending = cocotb.start_soon(setup.send(header(2, 0)))
+    await setup.bench.cycles(2000)
+    assert int(dut.stalled_o.value) and not setup.errors
+    dut.watchdog_cycles_i.value, dut.watchdog_enable_i.value = 1000, 1
+    assert 780 <= await setup.stalled() <= 820
+    await sending
+    await setup.bench.cycles(2)
+    assert setup.errors == [(STALL, 2)]
 
 
 @cocotb.test()
