@@ -23,7 +23,7 @@
 /* Times after which something is wrong [us]. A simulated card is slow. */
 #define VELO_FORGET_US 200000
 #define VELO_BROKEN_US 10000000
-/* Cycles: ten packets that each wait so long are over in VELO_BROKEN_US, simulated ones too. */
+/* Cycles: ten queues that each hold up so long are over in VELO_BROKEN_US, simulated ones too. */
 #define VELO_FORGET_PATIENCE 65536u
 /* Between two looks; most waits are over at the first one. */
 #define VELO_POLL_US 20

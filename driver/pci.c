@@ -27,34 +27,27 @@
  * that each of these stops ends by then. (They are computed: no card of that clock has been
  * measured.)
  *
- * The node drops what is for a full ring or queue after the ring's patience. In front of a
- * descriptor of another context there may be those in the RMA unit, the stores in the function,
- * and some packets in the node, and each may have notifications for three full queues.
+ * Each context has a patience for its ring and one for its queue. While what is for a full one
+ * waits, it uses up patience; without any it is dropped at once. So all of them together stop the
+ * node for no longer than this, and by and by each gets patience back.
  */
 #define VELO_STOP_CYCLES_MAX 10000000u
-#define VELO_DESCRIPTORS_QUEUED 72
-#define VELO_PACKETS_QUEUED 8
-#define VELO_NOTIFICATIONS_MAX 3
+#define VELO_RING_PATIENCE 16384u
+static_assert(2 * VELO_VPIDS * VELO_RING_PATIENCE <= VELO_STOP_CYCLES_MAX);
 /*
  * The access patience is how long a store may wait to leave. It is this many times as long as all
  * stores that the function holds may wait for full rings. The node takes a link that is down for
  * dead when packets have waited for it for a quarter to half of that time. Until then these
- * packets stand in the way of other stores, which must not be given up.
+ * packets stand in the way of other stores, which must not be given up. Half of what the register
+ * holds ends a stop in time, however many stores the function holds.
  */
 #define VELO_ACCESS_RINGS 4
+static_assert(VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK / 2 < VELO_STOP_CYCLES_MAX);
 /*
  * A node that owes as many answers as it may for half of the answer patience gets no more
  * requests; until then descriptors behind the next one wait.
  */
 #define VELO_ANSWER_PATIENCE 16777216u
-/*
- * The access patience for any number of lines: lines times velo_ring_patience() is below
- * VELO_STOP_CYCLES_MAX / VELO_NOTIFICATIONS_MAX. Half of it ends a stop in time, and all of it
- * fits the register.
- */
-static_assert(VELO_ACCESS_RINGS / 2 <= VELO_NOTIFICATIONS_MAX);
-static_assert(VELO_ACCESS_RINGS * VELO_STOP_CYCLES_MAX / VELO_NOTIFICATIONS_MAX <
-	      VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK);
 static_assert(VELO_ANSWER_PATIENCE / 2 < VELO_STOP_CYCLES_MAX);
 /*
  * Cycles between two interrupts of a vector: 20 us at 100 MHz. Contexts share a vector, so while
@@ -359,11 +352,10 @@ static void velo_card_permit_bad_stores(struct pci_dev *pdev)
 	pci_write_config_dword(pdev, errors + PCI_ERR_UNCOR_MASK, mask | PCI_ERR_UNC_UNSUP);
 }
 
-static u32 velo_ring_patience(unsigned int lines)
+static u32 velo_access_patience(unsigned int lines)
 {
-	unsigned int queued = lines + VELO_DESCRIPTORS_QUEUED + VELO_PACKETS_QUEUED;
-
-	return rounddown_pow_of_two(VELO_STOP_CYCLES_MAX / (queued * VELO_NOTIFICATIONS_MAX));
+	return min_t(u64, (u64)VELO_ACCESS_RINGS * lines * VELO_RING_PATIENCE,
+		     VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK);
 }
 
 static int velo_card_set_up(struct velo_card *card)
@@ -410,8 +402,8 @@ static int velo_card_set_up(struct velo_card *card)
 	for (i = 0; i < VELO_NODES; i++)
 		card->setup.routes[i] = VELO_ROUTE_NONE;
 	card->setup.routes[0] = VELO_ROUTE_LOCAL;
-	card->setup.ring_patience = velo_ring_patience(card->lines);
-	card->setup.access_patience = VELO_ACCESS_RINGS * card->lines * card->setup.ring_patience;
+	card->setup.ring_patience = VELO_RING_PATIENCE;
+	card->setup.access_patience = velo_access_patience(card->lines);
 	card->setup.answer_patience = VELO_ANSWER_PATIENCE;
 	card->setup.moderation = VELO_MODERATION;
 	velo_card_permit_bad_stores(pdev);

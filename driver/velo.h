@@ -138,7 +138,7 @@ struct velo_grants {
  * @node: the node's number
  * @routes: words of the routing table
  * @links: links that may come up
- * @ring_patience: cycles until what is for a full ring is dropped; 0: never
+ * @ring_patience: cycles that each context's full ring may hold up others; 0: for ever
  * @moderation: cycles between two interrupts of a vector, at least
  * @access_patience: cycles until an access of the host is given up, and until a link that is down
  *	is dead; 0: never

@@ -22,12 +22,10 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "support.h"
 
-/* 100 ms of a card whose clock has this. */
-#define CARD_MHZ 100u
+/* 100 ms. */
 #define BOUND_CYCLES (100000 * CARD_MHZ)
 /* After so many bounds a message is lost, or when the card rests for so long and nothing came. */
 #define LOST_BOUNDS 4
@@ -116,53 +114,6 @@ static void tell_page(uint32_t page)
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
-
-/* The vendor's capability that a simulated card shows its cycle by (sim/card/README.md). */
-#define PCI_EXTENDED 0x100
-#define PCI_VENDOR_SPECIFIC 0x0b
-#define CYCLE_ID 0xc1c
-
-static int config = -1;
-static off_t cycle_at;
-
-static uint32_t config_word(off_t at)
-{
-	uint32_t word = 0;
-
-	return pread(config, &word, 4, at) == 4 ? word : 0;
-}
-
-/* Root alone may read so far; whoever has the file may, too. */
-static void clock_open(void)
-{
-	off_t at = PCI_EXTENDED;
-
-	config = open(SYSFS "device/config", O_RDONLY | O_CLOEXEC);
-	while (at) {
-		uint32_t head = config_word(at);
-
-		if ((head & 0xffff) == PCI_VENDOR_SPECIFIC &&
-		    (config_word(at + 4) & 0xffff) == CYCLE_ID)
-			cycle_at = at + 8;
-		at = head >> 20;
-	}
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* Of the card, modulo 2^32. */
-static uint32_t cycle(void)
-{
-	if (cycle_at)
-		return config_word(cycle_at);
-	return (uint32_t)(now_ms() * 1000 * CARD_MHZ);
-}
 
 static uint32_t bound(void)
 {
@@ -1281,7 +1232,7 @@ int main(int argc, char **argv)
 		return 1;
 	clock_open();
 	printf("times are divided by %u, seed %lu, %s clock\n", divisor, (unsigned long)seed,
-	       cycle_at ? "the card's" : "the machine's");
+	       clock_is_the_card ? "the card's" : "the machine's");
 	failed = run(strtoull(argv[optind], NULL, 0));
 	return chmod(DEVICE, 0600) || failed;
 }

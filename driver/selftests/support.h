@@ -117,6 +117,17 @@ int put_to(struct port *port, uint32_t context, uint32_t from_page, uint32_t to_
 /* Notifies another context of the card. */
 int notify(struct port *port, uint32_t context);
 
+/*
+ * A simulated card shows its clock in its configuration space, which root alone may open. Of any
+ * other card the time is that of the machine, as if the card's clock had CARD_MHZ.
+ */
+#define CARD_MHZ 100u
+extern bool clock_is_the_card;
+void clock_open(void);
+/* Modulo 2^32. */
+uint32_t cycle(void);
+uint64_t now_ms(void);
+
 /* Random numbers, of each thread its own. The thread sets its seed first, which is not 0. */
 extern __thread uint64_t random_state;
 uint64_t random_number(void);
