@@ -30,6 +30,7 @@
 static struct {
 	uint64_t done, unknown, split, refused;
 	uint64_t lives, wrong;
+	volatile bool ends; /* the adder takes the answers that are due, and ends */
 } *told;
 
 struct adder {
@@ -122,8 +123,12 @@ static void add(void)
 		_exit(0); /* While a reset lasts there is none. */
 	if (context_enter(adder.port.file, (void *)adder.sum, 2 * PAGE, 7, &adder.page))
 		_exit(0);
-	while (!adder.is_over && (adder.done < LIFE_ADDS || adder.under_way)) {
-		if (adder.done < LIFE_ADDS && adder.under_way < UNDER_WAY_MAX)
+	while (!adder.is_over) {
+		bool goes_on = !told->ends && adder.done < LIFE_ADDS;
+
+		if (!goes_on && !adder.under_way)
+			break;
+		if (goes_on && adder.under_way < UNDER_WAY_MAX)
 			post_one(&adder);
 		else
 			wait_for_answers(&adder);
@@ -165,7 +170,7 @@ static void hog(void)
 							  (uint8_t)port.take.node,
 							  (uint8_t)port.take.number, 1, 0);
 		make_line(line, 1, 8);
-		while (!context_arm(port.file, 0, 0) || errno != ENODEV) {
+		while (context_arm(port.file, 0, 0) >= 0 || errno != ENODEV) {
 			for (i = 0; i < 50; i++)
 				store(port.target + 7 * 8, line, 8);
 			(void)!pwrite(port.file, words, sizeof(words),
@@ -211,6 +216,7 @@ static void run(uint64_t count, unsigned int reset_s)
 		}
 		usleep(20000);
 	}
+	told->ends = true;
 	kill(hogging, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
