@@ -156,6 +156,22 @@ int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants
 	return 0;
 }
 
+static bool velo_grant_is_for(const struct velo_grant *grant, const struct velo_context *ctx)
+{
+	return grant->everyone || uid_eq(grant->user, ctx->user);
+}
+
+static bool velo_grant_has(const struct velo_grant *grant, u8 node, u8 context)
+{
+	return node >= grant->node_first && node <= grant->node_last &&
+	       context >= grant->context_first && context <= grant->context_last;
+}
+
+static bool velo_grant_has_all_contexts(const struct velo_grant *grant)
+{
+	return grant->context_first == 0 && grant->context_last == VELO_VPIDS - 1;
+}
+
 /**
  * velo_granted() - whether a context may send to a target
  * @ctx: the context; velo_card.live is held
@@ -172,9 +188,7 @@ bool velo_granted(struct velo_context *ctx, u32 target)
 	for (i = 0; i < grants->count; i++) {
 		const struct velo_grant *grant = &grants->rules[i];
 
-		if ((grant->everyone || uid_eq(grant->user, ctx->user)) &&
-		    node >= grant->node_first && node <= grant->node_last &&
-		    context >= grant->context_first && context <= grant->context_last)
+		if (velo_grant_is_for(grant, ctx) && velo_grant_has(grant, node, context))
 			return true;
 	}
 	return false;
@@ -194,9 +208,8 @@ bool velo_granted_all(struct velo_context *ctx)
 	for (i = 0; i < grants->count; i++) {
 		const struct velo_grant *grant = &grants->rules[i];
 
-		if ((grant->everyone || uid_eq(grant->user, ctx->user)) && !grant->node_first &&
-		    grant->node_last == VELO_NODES - 1 && !grant->context_first &&
-		    grant->context_last == VELO_VPIDS - 1)
+		if (velo_grant_is_for(grant, ctx) && grant->node_first == 0 &&
+		    grant->node_last == VELO_NODES - 1 && velo_grant_has_all_contexts(grant))
 			return true;
 	}
 	return false;
@@ -216,10 +229,8 @@ bool velo_grants_name(const struct velo_grants *grants, u8 node, u8 context)
 
 	for (i = 0; i < grants->count; i++) {
 		const struct velo_grant *grant = &grants->rules[i];
-		bool for_all = grant->context_first == 0 && grant->context_last == VELO_VPIDS - 1;
 
-		if (!for_all && node >= grant->node_first && node <= grant->node_last &&
-		    context >= grant->context_first && context <= grant->context_last)
+		if (!velo_grant_has_all_contexts(grant) && velo_grant_has(grant, node, context))
 			return true;
 	}
 	return false;
