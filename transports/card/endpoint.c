@@ -134,10 +134,8 @@ static int call_peer(struct endpoint *endpoint, velo_id_t peer, struct conn **ou
         open_to_self(conn);
     } else {
         status = names_resolve(conn);
-        if (status == VELO_OK && !host_io->may_send(&endpoint->context, conn->address))
-            status = endpoint->base.calls->fail(
-                VELO_ERR_ACCESS, "no grant to send to context %u of node %u; see /sys/class/velo",
-                wire_context(conn->address), wire_node(conn->address));
+        if (status == VELO_OK)
+            status = host_check_grant(&endpoint->context, conn->address);
         if (status == VELO_OK)
             greeting_call(conn);
         else

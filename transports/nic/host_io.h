@@ -120,6 +120,9 @@ extern const struct host_io *host_io;
 extern const struct host_io host_io_sim;
 extern const struct host_io host_io_card;
 
+/** May the context send to another one, (node << 8 | number)? VELO_ERR_ACCESS, told, if not. */
+int host_check_grant(const struct host_context *context, uint16_t target);
+
 /** Enter the whole pages that memory lies in; as `memory_enter`. */
 bool host_enter_pages(const struct host_context *context, uint64_t address, uint64_t len_bytes,
                       uint64_t rights, uint32_t *first_page);

@@ -187,11 +187,9 @@ static int join(struct velo_conn *conn)
     struct device_port *device = nic_port(conn->port);
     conn->carry = nic_send;
     conn->net_name = order_read_entry(&conn->header->device);
-    uint32_t to = nic_name_id(conn->net_name);
-    if (!host_io->may_send(&device->context, (uint16_t)to))
-        return host_fail(VELO_ERR_ACCESS,
-                         "no grant to send to context %u of node %u; see /sys/class/velo",
-                         to & 0xff, to >> 8);
+    int status = host_check_grant(&device->context, (uint16_t)nic_name_id(conn->net_name));
+    if (status)
+        return status;
     order_show(&seg_ring(conn->segment, conn->index)->tx_device, nic_name(device));
     return VELO_OK;
 }
