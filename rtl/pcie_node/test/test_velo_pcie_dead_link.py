@@ -228,6 +228,16 @@ def users(low: Host, high: Host) -> tuple[User, User]:
     )
 
 
+async def take_link_down(low: Host, high: Host, by: Bystander, access: int) -> None:
+    """No answer is overdue before the link is dead."""
+    await low.set(ACCESS_WATCHDOG, 1 << 32 | access)
+    await low.set(ANSWER_WATCHDOG, 1 << 32 | 2 * access)
+    await by.round()
+    await high.set(LINKS, 0)
+    while await low.get(LINK_STATUS) & 1:
+        pass
+
+
 @cocotb.test()
 async def a_user_goes_on_while_another_floods_a_link_that_is_down(dut: Any) -> None:
     low, high = await start(dut)
@@ -277,15 +287,9 @@ async def messages_behind_those_for_a_link_that_is_down_are_not_lost(dut: Any) -
     low, high = await start(dut)
     flooding, user = users(low, high)
     by = Bystander(user)
-    # Long enough that the node is full of packets before the link is dead, and no answer is
-    # overdue then.
+    # Long enough that the node is full of packets before the link is dead.
     access = 6000
-    await low.set(ACCESS_WATCHDOG, 1 << 32 | access)
-    await low.set(ANSWER_WATCHDOG, 1 << 32 | 2 * access)
-    await by.round()
-    await high.set(LINKS, 0)
-    while await low.get(LINK_STATUS) & 1:
-        pass
+    await take_link_down(low, high, by, access)
     stops = False
 
     async def floods() -> None:
@@ -319,12 +323,7 @@ async def a_user_goes_on_while_another_overruns_its_share(dut: Any) -> None:
     flooding.share = 1 << 30  # It never waits for room.
     by = Bystander(user)
     access = 6000
-    await low.set(ACCESS_WATCHDOG, 1 << 32 | access)
-    await low.set(ANSWER_WATCHDOG, 1 << 32 | 2 * access)
-    await by.round()
-    await high.set(LINKS, 0)
-    while await low.get(LINK_STATUS) & 1:
-        pass
+    await take_link_down(low, high, by, access)
     stops = False
 
     async def floods() -> None:
