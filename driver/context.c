@@ -133,8 +133,8 @@ static bool velo_vector_allocate(struct velo_vector *vector, size_t bytes, size_
 /*
  * Memory of a vector's contexts, until the driver lets go of the card. It is a power of two at a
  * multiple of its size, as a vector watches it. Memory that the kernel takes from its contiguous
- * area (CMA, on AArch64) may be at a multiple of 1 MiB only. Who must not sleep gets none of that
- * area, and a piece that is twice as long has such a part.
+ * area (CMA, on AArch64) may be at a multiple of 1 MiB only. The kernel gives a call that must not
+ * sleep none of that area, and a piece that is twice as long has such a part.
  */
 static int velo_vector_memory(struct velo_vector *vector)
 {
@@ -147,7 +147,7 @@ static int velo_vector_memory(struct velo_vector *vector)
 	return -ENOMEM;
 }
 
-/* Who takes a number whose last owner's stores are still in the card gets none. */
+/* A context gets no lines while the card still holds stores of the number's last owner. */
 static unsigned int velo_context_lines(struct velo_context *ctx, u32 wanted)
 {
 	struct velo_card *card = ctx->card;

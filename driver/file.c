@@ -209,7 +209,7 @@ static ssize_t velo_write(struct file *file, const char __user *from, size_t len
 	return velo_send(ctx, line, len_bytes, *offset);
 }
 
-/* Who has what, for who may look at the process. */
+/* The kernel shows what the file has to those who may look into the process. */
 static void velo_show_fdinfo(struct seq_file *to, struct file *file)
 {
 	struct velo_context *ctx = file->private_data;

@@ -191,7 +191,7 @@ int velo_map(struct velo_context *ctx, struct vm_area_struct *vma)
 		return -EACCES;
 	if (kind == VELO_CARD_TARGETS && !velo_map_is_granted(ctx, rest, count))
 		return -EPERM;
-	/* Where a descriptor goes stands in it, and the card does not look who may send there. */
+	/* A descriptor itself says where it goes, and the card does not check grants. */
 	if (kind == VELO_CARD_DESCRIPTORS && !velo_granted_all(ctx))
 		return -EPERM;
 	velo_map_flags(vma, kind);

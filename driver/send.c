@@ -12,7 +12,7 @@
 #define VELO_DESCRIPTOR_BYTES (8 * VELO_RMA_DESCRIPTOR_WORDS)
 #define VELO_OPERANDS_BYTES (8 * VELO_RMA_OPERANDS_WORDS)
 
-/* Whom a descriptor asks and notifies, as an address of layout address. */
+/* The context that a descriptor asks or notifies, as an address of layout address. */
 static u32 velo_descriptor_target(const u64 *descriptor)
 {
 	return velo_address_pack(0, 0, velo_rma_descriptor_dst_ctx(descriptor[0]),

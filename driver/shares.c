@@ -165,7 +165,7 @@ int velo_cgroup_charge(struct velo_card *card, enum rdmacg_resource_type what,
 {
 	int err = rdmacg_try_charge(cgroup, &card->cgroups, what);
 
-	/* Who is told EAGAIN would try again. */
+	/* A process that is told EAGAIN would try again. */
 	return err == -EAGAIN ? -EDQUOT : err;
 }
 

@@ -295,8 +295,8 @@ static void look(struct end *end, uint32_t peer)
 			      velo_rma_notification_node(word), velo_rma_notification_ctx(word),
 			      end->number);
 		else if (velo_rma_notification_cookie(word) == end->cookie &&
-		    velo_rma_notification_place(word) &
-			    (VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_ERROR))
+			 velo_rma_notification_place(word) &
+				 (VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_ERROR))
 			end->answer = word;
 		entry = port->queue + port->queue_head % port->take.queue_entries * 2;
 	}

@@ -449,8 +449,8 @@ static void a_full_ring_holds_up_others_once(void)
 #define TAKEN 8u
 
 /*
- * Never waits for a line: by its pages and by calls, to itself, who reads little, so that its stores
- * leave slowly. Says so once it has lost some, and was told that a call's may be one of them.
+ * The hog never waits for a line: it stores by its pages and by calls, to itself, and reads little, so
+ * that its stores leave slowly. It says so once it has lost some, and was told that a call's may be one of them.
  */
 static void overruns_its_lines(void)
 {
@@ -510,7 +510,7 @@ static void keeps_to_its_lines(void)
 static void who_overruns_its_lines_loses_its_own_alone(void)
 {
 	long before = sysfs_number("counters/pcie_stores_dropped"), during;
-	/* Full rings wait for ever: the one who overruns its lines is the one who reads. */
+	/* What is for a full ring waits for ever, so stores leave only as the hog reads. */
 	pid_t hog = hog_start(overruns_its_lines, "0");
 
 	during = sysfs_number("counters/pcie_stores_dropped");

@@ -328,7 +328,7 @@ void wait_until_taken(struct port *port)
 		word = stores(port);
 }
 
-/* What is combined leaves for the card before anything that is stored or loaded later. */
+/* The processor sends the words that it has combined before it stores or loads anything later. */
 static void store_fence(void)
 {
 #ifdef __x86_64__
@@ -566,7 +566,7 @@ static uint32_t config_word(off_t at)
 	return pread(config, &word, 4, at) == 4 ? word : 0;
 }
 
-/* Whoever has the file may read so far, too. */
+/* The children of root, which have the file, may read so far, too. */
 void clock_open(void)
 {
 	off_t at = PCI_EXTENDED;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# users.sh SECONDS CALLS: in a guest, as root: the contract between users of a card line by line, random calls, and two
-# users who do everything wrong beside a third one.
+# users.sh SECONDS CALLS: in a guest, as root: the contract between users of a card line by line, random calls, atomic adds
+# that are counted while the card is reset, and two users who do everything wrong beside a third one.
 
 set -eu
 

@@ -13,7 +13,7 @@
 //     each wait that comes just in its turn.
 //   * Not counted are the two cycles until a user sees `expired_o`.
 //
-// What is used belongs to the context's number, whoever has it: closing a ring and opening it anew brings no patience.
+// The memory keeps what a context has used by its number: software that closes a ring and opens it anew gains nothing.
 // `cycles_i` is looked at in every cycle, so one that shrinks holds at once. With `enable_i` low nothing expires or
 // is counted; what was used is given back all the same. When all has been given back, the sweep rests.
 //
@@ -90,7 +90,7 @@ module velo_patience #(
   assign count = waiting_i && enable_i && !spent;
 
   always_ff @(posedge clk_i) begin
-    // The memory shows who looks while it is written what was there before: look again.
+    // A look while the memory is written shows what was there before, so the context is looked at again.
     looked_q   <= !look && !write;
     look_ctx_q <= ctx_i;
   end
@@ -124,7 +124,7 @@ module velo_patience #(
   logic [PhaseBits-1:0] phase_q;
 
   assign ready_o = !clearing_q;
-  // Whoever begins to wait between the look and the gift comes first; the sweep looks again. After a wait it lets the
+  // A wait that begins between the sweep's look and its gift comes first; the sweep looks again. After a wait it lets the
   // next context be read first.
   assign look = owing_q && !waiting_i && !waited_q &&
       (phase_q == PhaseBits'(GiveEvery - 2) || (phase_q == '1 && !looks_q));

@@ -6,7 +6,7 @@
 // word; it has the word's side effects whatever its byte enables, and a load of no bytes is answered like one
 // of one. A load of BAR2 waits until the stores that came before it have gone on to the node. A word of the function's
 // own is there a cycle after its address.
-// Units VELO and RMA take stores alone. Who may store there, a process, can load, too, so such a load neither waits
+// Units VELO and RMA take stores alone. A process that may store there can load, too, so such a load neither waits
 // nor goes on to the node: it would hold up what others ask for as long as the network stands.
 //
 // Errors, as the completion's status: unsupported, what nothing serves; abort, a load of another form or unit, one that

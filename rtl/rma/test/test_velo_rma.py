@@ -523,7 +523,7 @@ async def each_queue_has_its_own_patience_and_uses_it_up_once(dut):
     await setup.bench.cycles(20 * a_round)
     for ctx in sleepers:
         assert 19 <= await dropped(ctx) <= 32
-    # Who opens it anew has no patience anew; who reads is served.
+    # A queue that is opened anew has no patience anew; one that is read is served.
     await setup.queue(3, 2)
     for number in range(2):
         setup.post(descriptor(NOTIFY, 3, 0, 0, 0, COMPLETER, number))

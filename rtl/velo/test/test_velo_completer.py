@@ -276,7 +276,7 @@ async def each_context_has_its_own_patience_and_uses_it_up_once(dut):
     assert max(rest) <= 3 and sum(rest) <= 20, rest
     assert PATIENCE <= await setup.dropped(4) <= PATIENCE + 2
     assert await setup.dropped(2) <= 3 and await setup.dropped(4) <= 3
-    # Whoever has room is not held up, and who gets some is served, patience or not.
+    # A ring that has room, or gets some, is served, whether its context has patience or not.
     await setup.configure(7, 0x80000, 4)
     await setup.send(header(7, 8), [7])
     setup.head[2] = 1
