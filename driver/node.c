@@ -388,7 +388,7 @@ void velo_node_leave_lines(struct velo_card *card, unsigned int number, unsigned
 	velo_node_reclaim_lines(card);
 }
 
-/* Whether all stores of the number's last owner have gone on; the card counts them for the next one. */
+/* Whether all stores of the last owner have gone on; the card counts them for the next one. */
 bool velo_node_has_left(struct velo_card *card, unsigned int number)
 {
 	return velo_stores_have_gone(velo_node_stores(card), card->numbers[number].left);
