@@ -44,11 +44,11 @@ static_assert(2 * VELO_VPIDS * VELO_RING_PATIENCE <= VELO_STOP_CYCLES_MAX);
 #define VELO_ACCESS_RINGS 4
 static_assert(VELO_REG_ACCESS_WATCHDOG_CYCLES_MASK / 2 < VELO_STOP_CYCLES_MAX);
 /*
- * A node that owes as many answers as it may for half of the answer patience gets no more
- * requests; until then descriptors behind the next one wait.
+ * A node that owes as many answers as it may for half of the answer patience, or for up to all of
+ * it, gets no more requests; until then descriptors behind the next one wait.
  */
-#define VELO_ANSWER_PATIENCE 16777216u
-static_assert(VELO_ANSWER_PATIENCE / 2 < VELO_STOP_CYCLES_MAX);
+#define VELO_ANSWER_PATIENCE 8388608u
+static_assert(VELO_ANSWER_PATIENCE < VELO_STOP_CYCLES_MAX);
 /*
  * Cycles between two interrupts of a vector: 20 us at 100 MHz. Contexts share a vector, so while
  * one of them sleeps, messages to all of them interrupt the processor, at most so often.
