@@ -267,6 +267,16 @@ static void take_slot(struct end *end, const uint64_t *slot, uint32_t peer)
 	end->has_line = true;
 }
 
+/*
+ * Of a descriptor that the host has split, the node refuses each part. What a later part has for a
+ * target is an address of the descriptor.
+ */
+static bool is_of_a_part(uint64_t word)
+{
+	return velo_rma_notification_place(word) == VELO_RMA_PLACE_ERROR &&
+	       velo_rma_notification_error(word) == VELO_ERROR_OVERSIZE;
+}
+
 /* Takes all that has come. */
 static void look(struct end *end, uint32_t peer)
 {
@@ -290,10 +300,14 @@ static void look(struct end *end, uint32_t peer)
 
 		entry[0] = 0;
 		*port->queue_pointer = ++port->queue_head;
-		if (velo_rma_notification_ctx(word) != peer || velo_rma_notification_node(word) != node)
-			wrong(&told->bytes_written, 16, "%u.%u notified %u without a grant",
+		if (!is_of_a_part(word) && (velo_rma_notification_ctx(word) != peer ||
+					    velo_rma_notification_node(word) != node))
+			wrong(&told->bytes_written, 16,
+			      "%u.%u notified %u without a grant: entry %u is %lx %lx%s",
 			      velo_rma_notification_node(word), velo_rma_notification_ctx(word),
-			      end->number);
+			      end->number, port->queue_head - 1, (unsigned long)word,
+			      (unsigned long)entry[1],
+			      is_reset(port->file) ? ", and the card was reset" : "");
 		else if (velo_rma_notification_cookie(word) == end->cookie &&
 			 velo_rma_notification_place(word) &
 				 (VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_ERROR))
