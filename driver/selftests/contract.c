@@ -1061,6 +1061,33 @@ static void gets_what_is_shown_and_no_more(void)
 		    EPERM);
 }
 
+/*
+ * Of an update that the host splits, the last three words may look as a put. The driver has judged
+ * the first word alone, so the card must not carry out these three.
+ */
+static void stores_the_end_of_a_descriptor(void)
+{
+	const unsigned int places = VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_COMPLETER;
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = { 0 }, answer[2] = { 0 };
+	struct port port;
+
+	port_open(&port, VELO_CARD_ANY);
+	if (!CHECK(port.descriptors != MAP_FAILED))
+		return;
+	words[0] = velo_rma_descriptor_word0_pack(VELO_RMA_OP_NOTIFY, places, 0,
+						  (uint8_t)port.take.node,
+						  (uint8_t)port.take.number, 17, 0);
+	store(port.descriptors + VELO_RMA_OPERANDS_WORDS, words, VELO_RMA_DESCRIPTOR_WORDS);
+	CHECK(notified(&port, answer));
+	CHECK(was_split(&port, answer));
+	CHECK(post(&port, words) == VELO_ERROR_NONE);
+}
+
+static void a_part_of_a_descriptor_is_none(void)
+{
+	user_end(user_start(HEIR, stores_the_end_of_a_descriptor));
+}
+
 static void remote_memory_wants_a_grant(void)
 {
 	struct user owner;
@@ -1178,6 +1205,7 @@ int main(int argc, char **argv)
 		{ "number_is_kept_while_the_card_has_links", number_is_kept_while_the_card_has_links },
 		{ "root_gives_up_numbers", root_gives_up_numbers },
 		{ "remote_memory_wants_a_grant", remote_memory_wants_a_grant },
+		{ "a_part_of_a_descriptor_is_none", a_part_of_a_descriptor_is_none },
 		{ "who_never_reads_its_ring_stops_nobody", who_never_reads_its_ring_stops_nobody },
 		{ "who_never_reads_its_queue_stops_nobody", who_never_reads_its_queue_stops_nobody },
 		{ "a_full_ring_holds_up_others_once", a_full_ring_holds_up_others_once },

@@ -438,7 +438,7 @@ bool notified(struct port *port, uint64_t *words)
 }
 
 /* The notifications of a descriptor that came in parts: one for each part, or fewer. */
-static bool was_split(struct port *port, const uint64_t *answer)
+bool was_split(struct port *port, const uint64_t *answer)
 {
 	volatile uint64_t *entry;
 

@@ -108,6 +108,8 @@ bool next_line(struct port *port, uint64_t *line, uint32_t *sender);
 bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from);
 /* The next notification. */
 bool notified(struct port *port, uint64_t *words);
+/* Whether that is of a part of a descriptor; then those of its other parts are taken, too. */
+bool was_split(struct port *port, const uint64_t *answer);
 /* The error that a descriptor ends with, or -1. */
 int post(struct port *port, const uint64_t *words);
 int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes);

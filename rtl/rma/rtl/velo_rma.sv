@@ -295,6 +295,7 @@ module velo_rma
       .write_ready_o        (to_unit_ready_o.posted),
       .write_eop_i          (to_unit_i.posted.eop),
       .write_source_i       (window_source(window)),
+      .write_at_start_i     (window.target[AddressPageBits-1:0] == '0),
       .write_len_bytes_i    (to_unit_i.posted.header.len_bytes),
       .write_data_i         (to_unit_posted_data_i),
       .atu_valid_o          (atu_valid[Source]),

@@ -4,7 +4,9 @@
 //
 // One posted write is one descriptor: 24 bytes, of a fetch_compare_add 40 with its operands. The queue
 // holds, per write, a beat {source, length in 64-bit words} and then its beats, at most those of 40
-// bytes; `eop` marks the last. A write that has no such length has length 0 in its first beat.
+// bytes; `eop` marks the last. A write that has no such length has length 0 in its first beat, and so has one
+// that does not begin where its page does: it is a part of a descriptor that the host has split, whose target
+// nobody has looked at.
 // While the queue has no room for the longest, the host's posted channel waits: software bounds what it
 // posts. A write whose first beat was taken waits for the host alone.
 // With `Ecc` the queue is protected (velo_ram). Of a beat with `out_void_o` neither data nor `eop` are
@@ -28,6 +30,7 @@ module velo_rma_intake
     output logic                 write_ready_o,
     input  logic                 write_eop_i,
     input  logic [          7:0] write_source_i,
+    input  logic                 write_at_start_i,  // of its page
     input  logic [          9:0] write_len_bytes_i,
     input  logic [DataWidth-1:0] write_data_i,
 
@@ -54,8 +57,8 @@ module velo_rma_intake
 
   always_comb begin
     words = '0;
-    if (write_len_bytes_i == 10'd24) words = 3'd3;
-    if (write_len_bytes_i == 10'd40) words = 3'd5;
+    if (write_at_start_i && write_len_bytes_i == 10'd24) words = 3'd3;
+    if (write_at_start_i && write_len_bytes_i == 10'd40) words = 3'd5;
   end
   assign name          = DataWidth'({words, write_source_i});
 

@@ -25,6 +25,7 @@ module velo_rma_source
     output logic                 write_ready_o,
     input  logic                 write_eop_i,
     input  logic [          7:0] write_source_i,
+    input  logic                 write_at_start_i,
     input  logic [          9:0] write_len_bytes_i,
     input  logic [DataWidth-1:0] write_data_i,
 
@@ -137,6 +138,7 @@ module velo_rma_source
       .write_eop_i(word_eop),
       .write_data_i(word),
       .write_source_i,
+      .write_at_start_i,
       .write_len_bytes_i
   );
 

@@ -218,10 +218,12 @@ class Setup:
 
     # ----- what drives the unit -------------------------------------------------------------------
 
-    def post(self, words: list[int], ctx: int = 1, size: int | None = None) -> None:
+    def post(
+        self, words: list[int], ctx: int = 1, size: int | None = None, offset: int = 0
+    ) -> None:
         size = 8 * len(words) if size is None else size
         beats = words_to_beats(words, self.width)[: -(-size * 8 // self.width)]
-        header = htax_header(1 << 36 | ctx << 28, size)
+        header = htax_header(1 << 36 | ctx << 28 | offset, size)
         for index, beat in enumerate(beats):
             self.descriptors.append((beat, header, index == len(beats) - 1, index == 0))
 

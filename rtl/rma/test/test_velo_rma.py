@@ -304,6 +304,12 @@ async def wrong_descriptors_are_refused_and_touch_nothing(dut):
         setup.post(descriptor(NOTIFY, THEM, 0, 0, 0, COMPLETER, index))
         (theirs,) = await setup.notified(THEM)
         assert theirs.cookie == index
+    # The end of one that the host has split is as long as one, and is none.
+    for offset in (8, 16, 0x800):
+        setup.post(descriptor(NOTIFY, THEM, 0, 0, 0, COMPLETER), offset=offset)
+        (note,) = await setup.notified(US)
+        assert (note.place, note.error) == (ERROR, OVERSIZE), offset
+    assert setup.requester_errors == [(OVERSIZE, US)] * 3
     await quiet(setup)
     assert snapshot(setup) == before and not setup.seen[US] and not setup.errors
 

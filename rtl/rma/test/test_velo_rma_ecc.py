@@ -48,6 +48,7 @@ class Setup:
         words = [low, 0, 0, 0, 0, 0]
         dut = self.dut
         dut.write_source_i.value, dut.write_len_bytes_i.value = ctx, 24
+        dut.write_at_start_i.value = 1
         for number, word in enumerate(words):
             dut.write_valid_i.value, dut.write_data_i.value = 1, word
             dut.write_eop_i.value = int(number == 5)
