@@ -649,6 +649,75 @@ static void a_node_that_never_answers_stops_nobody(void)
 	CHECK(sysfs_write("answer_patience", "1") == EINVAL);
 }
 
+/* A get of which no answer comes. */
+static void ask_nobody(struct port *port, uint32_t page)
+{
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = { 0 };
+
+	words[0] = velo_rma_descriptor_word0_pack(VELO_RMA_OP_GET, 0, 0, UNANSWERING,
+						  (uint8_t)port->take.number, 17, 8);
+	words[1] = velo_registered_address_pack(0, page);
+	words[2] = velo_registered_address_pack(0, page);
+	CHECK(write_patiently(port, words, sizeof(words),
+			      (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)));
+}
+
+/* Cycles that a put of the port itself takes behind so many gets that nobody answers. */
+static uint32_t put_behind(struct port *asks, struct port *puts, uint32_t ask_page,
+			   uint32_t put_page, unsigned int gets)
+{
+	uint32_t begun = cycle();
+	unsigned int i;
+
+	for (i = 0; i < gets; i++)
+		ask_nobody(asks, ask_page);
+	CHECK(put(puts, put_page, put_page, 8) == VELO_ERROR_NONE);
+	return cycle() - begun;
+}
+
+#define ANSWER_CYCLES 400000u
+/* As many as a node may owe, and two more that wait for a place. */
+#define GETS 7u
+/* rtl/rma/rtl/velo_rma_pending.sv: so long at most a silent node's place is waited for. */
+#define PROBE_CYCLES 8192u
+
+static void tells_how_long_a_silent_node_holds_up(void)
+{
+	struct port asks, puts;
+	uint32_t ask_page, put_page, first, next, begun;
+	uint64_t answer[2];
+	unsigned int i;
+
+	port_open(&asks, VELO_CARD_ANY);
+	port_open(&puts, VELO_CARD_ANY);
+	CHECK(context_enter(asks.file, pages(1), PAGE, 7, &ask_page) == 0);
+	CHECK(context_enter(puts.file, pages(1), PAGE, 7, &put_page) == 0);
+	begun = cycle();
+	first = put_behind(&asks, &puts, ask_page, put_page, GETS);
+	for (i = 0; i < GETS; i++)
+		CHECK(notified(&asks, answer));
+	CHECK(cycle() - begun >= ANSWER_CYCLES);
+	next = put_behind(&asks, &puts, ask_page, put_page, GETS);
+	printf("# a node that does not answer held up a put for %u cycles, and then for %u\n", first,
+	       next);
+	CHECK(first >= ANSWER_CYCLES / 2);
+	CHECK(next < ANSWER_CYCLES / 2 && next >= PROBE_CYCLES / 2);
+}
+
+static void a_node_that_does_not_answer_holds_up_others_once(void)
+{
+	char before[32], text[32];
+
+	snprintf(before, sizeof(before), "%ld", sysfs_number("answer_patience"));
+	snprintf(text, sizeof(text), "%u", ANSWER_CYCLES);
+	CHECK(!strcmp(before, "8388608"));
+	set_way(15);
+	CHECK(sysfs_write("answer_patience", text) == 0);
+	user_end(user_start(HEIR, tells_how_long_a_silent_node_holds_up));
+	CHECK(sysfs_write("answer_patience", before) == 0);
+	set_way(14);
+}
+
 /* Nothing else happens on the card meanwhile. */
 static void sleeps_until_a_get_is_given_up(void)
 {
@@ -1214,6 +1283,8 @@ int main(int argc, char **argv)
 		{ "who_has_no_lines_takes_none", who_has_no_lines_takes_none },
 		{ "a_link_that_is_down_stops_nobody", a_link_that_is_down_stops_nobody },
 		{ "a_node_that_never_answers_stops_nobody", a_node_that_never_answers_stops_nobody },
+		{ "a_node_that_does_not_answer_holds_up_others_once",
+		  a_node_that_does_not_answer_holds_up_others_once },
 		{ "who_waits_for_an_answer_that_never_comes_is_woken",
 		  who_waits_for_an_answer_that_never_comes_is_woken },
 		{ "a_refused_add_is_never_done", a_refused_add_is_never_done },

@@ -11,6 +11,8 @@
 //   * What was asked has ended, is late, or is open.
 //   * The next one may be sent when its entry is free and its node's are few; nobody is refused for want of a
 //     place while an operation of his node that is unanswered is younger than half the time.
+//   * A node of one's choice is silent exactly from when an operation of it ended late until a probe of it is answered,
+//     and is then asked for one at a time.
 //   * An answer to one that ended late is known never more, though a later one may be alike.
 // The proof assumes: an operation is sent only when it may be (velo_rma_requester), and an answer that is written is
 // known and held until it ends (velo_rma_accept: its header and command stand, a cycle before and all the time).
@@ -43,7 +45,8 @@ module velo_rma_pending_props
   // Two whole ages; three and a look at each entry, twice, as notifications of others may come between.
   logic [7:0] least, most;
   assign least = 8'(time_cycles_q);
-  assign most  = 8'd3 * 8'(time_cycles_q) / 8'd2 + 8'd2 * 8'(Entries) + 8'd5;
+  assign most  = 8'd3 * 8'(time_cycles_q) / 8'd2 + 8'd3 * 8'(Entries) + 8'd5;
+  localparam int unsigned ProbeBits = 1;
 
   logic past_q;
   initial past_q = 1'b0;
@@ -61,7 +64,9 @@ module velo_rma_pending_props
       .PerNode (PerNode),
       .TimeBits(5),
       // An entry's operations all have one number.
-      .NumberBits(1)
+      .NumberBits(1),
+      .NodeBits(2),
+      .ProbeBits(ProbeBits)
   ) u_dut (
       .clk_i,
       .rst_ni,
@@ -212,17 +217,46 @@ module velo_rma_pending_props
   logic place_q, free_q;
   always_ff @(posedge clk_i) begin
     place_q <= rst_ni && unanswered_q < 4'(PerNode) && ask_header_i.dst_node == chosen_q &&
-        !u_dut.open_q[number[0]] && !ask_valid_i && !notify_valid;
+        !u_dut.open_q[number[0]] && !ask_valid_i && !notify_valid && !u_dut.clearing_q &&
+        !(u_dut.is_silent && (unanswered_q != '0 || u_dut.probe_q != '0));
     free_q <= place_q;
   end
   `VELO_ASSERT(MaySendIfThereIsAPlace, !place_q || !rst_ni || ask_ready)
+
+  // ----- a node that is silent -------------------------------------------------------------------
+
+  logic [1:0] probe_q;
+  logic silent_q, silent_now, falls_silent, is_heard, quiet_q;
+  assign falls_silent = late && u_dut.node_q[u_dut.look_q] == chosen_q;
+  assign is_heard = busy && probe_q[answer_command_i.number[0]];
+  assign silent_now = silent_q || falls_silent;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      probe_q  <= '0;
+      silent_q <= 1'b0;
+    end else begin
+      if (falls_silent) silent_q <= 1'b1;
+      else if (is_heard) silent_q <= 1'b0;
+      if (is_heard) probe_q[answer_command_i.number[0]] <= 1'b0;
+      if (late) probe_q[u_dut.look_q] <= 1'b0;
+      if (ask_valid_i) probe_q[number[0]] <= silent_now && ask_header_i.dst_node == chosen_q;
+    end
+    quiet_q <= rst_ni && silent_q && unanswered_q != '0 && ask_header_i.dst_node == chosen_q;
+  end
+  `VELO_ASSERT(SilentIfItOwedOne, u_dut.clearing_q || ask_header_i.dst_node != chosen_q ||
+               u_dut.is_silent == silent_q)
+  `VELO_ASSERT(ProbesAreOfSilentNodes, !u_dut.unanswered_q[entry_q] || u_dut.node_q[entry_q] != chosen_q ||
+               u_dut.probe_q[entry_q] == probe_q[entry_q])
+  `VELO_ASSERT(ASilentOneIsAskedForOne, !(ask_ready && quiet_q))
 
   // ----- those that wait too long ----------------------------------------------------------------
 
   // Nobody is told to go while another that he waits for is not overdue: one of that node's, or any.
   logic waited_q, entry_waits_q;
   always_ff @(posedge clk_i) begin
-    waited_q      <= age_q >= 8'(time_cycles_q) / 8'd2;
+    waited_q      <= age_q >= 8'(time_cycles_q) / 8'd2 ||
+        (u_dut.probe_q[entry_q] && age_q >= 8'(2 ** ProbeBits)) ||
+        (u_dut.is_silent && u_dut.probe_q != '0);
     entry_waits_q <= rst_ni && open_q && !asks && ask_header_i.dst_node == op_header_q.dst_node &&
         !begun_q && !begins;
   end
@@ -265,6 +299,7 @@ module velo_rma_pending_props
       cover (job_i && !known && open_q && about_it_q);
       cover (ask_late && entry_waits_q);
       cover (ask_ready && u_dut.overdue != '0);
+      cover (is_heard && !falls_silent);
       cover (dead_q && ask_valid_i && ask_header_i == dead_header_q &&
              number == dead_command_q.number);
     end

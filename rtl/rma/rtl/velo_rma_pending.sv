@@ -20,6 +20,12 @@
 // this node asked for it. `busy_i`: an answer that is known is written; with it the operation counts as begun, and
 // its time starts anew. `ended_i`: the last one was.
 //
+// A node of which an operation ended for want of an answer is silent until a packet of an answer of it is written: then
+// it is asked for one operation at a time, a probe, and at most half of the entries are for probes. A probe is overdue
+// after 2 ** ProbeBits to twice as many cycles, or, if that is sooner, as any operation is. So a node that does not
+// answer holds up who asks others for no longer than `time_cycles_i`, once. Which nodes are silent is forgotten at a
+// reset: `ask_ready_o` and `ask_late_o` are low for a cycle a node then.
+//
 // With `time_enable_i` an operation of which no packet was written for `time_cycles_i` cycles, 2 at least, ends: at
 // most 1.5 times as long, and a look at each entry, after its last one. Then there is a notification of ErrorLost, and a
 // pulse on `late_o`. What comes later of it is unknown. No operation ends so while a packet of it is being written.
@@ -36,7 +42,9 @@ module velo_rma_pending
     parameter int unsigned Entries = 16,
     parameter int unsigned PerNode = AsksPerNode,
     parameter int unsigned TimeBits = 32,
-    parameter int unsigned NumberBits = 6  // of the operations' numbers
+    parameter int unsigned NumberBits = 6,  // of the operations' numbers
+    parameter int unsigned NodeBits = 8,  // of node numbers in use
+    parameter int unsigned ProbeBits = 12
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -86,9 +94,9 @@ module velo_rma_pending
   (* no_rw_check *)
   operation_t mem[Entries];
   operation_t asked, answered, late;
-  logic [Entries-1:0] open_q, unanswered_q, of_node, overdue;
+  logic [Entries-1:0] open_q, unanswered_q, probe_q, of_node, overdue;
   logic [Entries-1:0][7:0] node_q;
-  logic [Entries-1:0][1:0] age_q;
+  logic [Entries-1:0][1:0] age_q, probe_age_q;
   logic [NumberBits-1:0] number_q;
   index_t next, index, look_q;
 
@@ -98,26 +106,29 @@ module velo_rma_pending
 
   // ----- asking ---------------------------------------------------------------------------------
 
-  logic [$clog2(Entries+1)-1:0] waits;
-  logic no_place, pass;
+  typedef logic [$clog2(Entries+1)-1:0] count_t;
+  count_t waits, probes_q;
+  logic no_place, no_probe, pass, clearing_q, is_silent, is_probe, is_heard;
   always_comb begin
     waits = '0;
     for (int unsigned e = 0; e < Entries; e++) begin
       of_node[e] = unanswered_q[e] && node_q[e] == ask_node_i;
       waits += {{$bits(waits) - 1{1'b0}}, of_node[e]};
-      overdue[e] = open_q[e] && age_q[e][1];
+      overdue[e] = open_q[e] && (age_q[e][1] || (probe_q[e] && probe_age_q[e][1]));
     end
   end
-  assign no_place = 32'(waits) >= PerNode;
+  assign no_probe = is_silent && 32'(probes_q) >= Entries / 2;
+  assign no_place = 32'(waits) >= PerNode || (is_silent && waits != '0) || no_probe;
   assign pass     = overdue[next] && overdue != '1;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ask_ready_o <= 1'b0;
       ask_late_o  <= 1'b0;
     end else begin
-      ask_ready_o <= !ask_valid_i && !open_q[next] && !(notify_valid_o && look_q == next) &&
-          !no_place;
-      ask_late_o <= !ask_valid_i && (overdue == '1 || (no_place && (of_node & ~overdue) == '0));
+      ask_ready_o <= !ask_valid_i && !clearing_q && !open_q[next] &&
+          !(notify_valid_o && look_q == next) && !no_place;
+      ask_late_o <= !ask_valid_i && !clearing_q &&
+          (overdue == '1 || no_probe || (no_place && (of_node & ~overdue) == '0));
     end
   end
 
@@ -185,7 +196,7 @@ module velo_rma_pending
   // The entries are looked at in turn, and time passes, while one is open: an idle node has the same state in each cycle,
   // which the simulator need not evaluate.
   assign is_late = state_q == StLook && open_q[look_q] && age_q[look_q] == '1 && time_enable_i &&
-      !(busy_i && index == look_q);
+      !(busy_i && index == look_q) && !is_heard;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StLook;
@@ -227,6 +238,53 @@ module velo_rma_pending
     end
   end
 
+  // ----- silent nodes ---------------------------------------------------------------------------
+
+  typedef logic [NodeBits-1:0] node_t;
+  (* ram_style = "distributed" *)
+  logic silent[2**NodeBits];
+  node_t clear_q;
+
+  assign is_silent = silent[node_t'(ask_node_i)];
+  assign is_probe  = is_silent || (is_late && late.node == ask_node_i);
+  assign is_heard  = busy_i && probe_q[index];
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      clearing_q <= 1'b1;
+      clear_q    <= '0;
+    end else if (clearing_q) begin
+      clearing_q <= clear_q != '1;
+      clear_q    <= clear_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (clearing_q) silent[clear_q] <= 1'b0;
+    else if (is_late) silent[node_t'(late.node)] <= 1'b1;
+    else if (is_heard) silent[node_t'(answered.node)] <= 1'b0;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      probe_q  <= '0;
+      probes_q <= '0;
+    end else begin
+      for (int unsigned e = 0; e < Entries; e++) begin
+        if (ask_valid_i && next == index_t'(e)) probe_q[e] <= is_probe;
+        else if (is_heard && index == index_t'(e)) probe_q[e] <= 1'b0;
+        else if (is_late && look_q == index_t'(e)) probe_q[e] <= 1'b0;
+      end
+      probes_q <= probes_q + count_t'(ask_valid_i && is_probe) -
+          count_t'(is_heard || (is_late && probe_q[look_q]));
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    for (int unsigned e = 0; e < Entries; e++) begin
+      if (!open_q[e]) probe_age_q[e] <= '0;
+      else if (cycles_q[ProbeBits-1:0] == '1 && !probe_age_q[e][1])
+        probe_age_q[e] <= probe_age_q[e] + 2'd1;
+    end
+  end
+
   assign late = mem[look_q];
   assign notify_valid_o = state_q == StTell;
   assign notify_o = notification(
@@ -254,8 +312,12 @@ module velo_rma_pending
                     Entries == 2 ** IndexBits && IndexBits <= NumberBits && NumberBits <= 6)
   `VELO_ASSERT(NothingPassedThatWasGiven, !(ask_valid_i && pass))
   `VELO_ASSERT(NoneIsForgotten, !ask_valid_i || !open_q[next])
+  `VELO_ASSERT_INIT(ProbesAreInTime, ProbeBits < TimeBits - 1 && NodeBits <= 8)
+  `VELO_ASSERT(ProbesAreUnanswered, (probe_q & ~unanswered_q) == '0)
+  `VELO_ASSERT(ProbesAreCounted, 32'(probes_q) == $countones(probe_q))
   `VELO_ASSERT(UnansweredAreOpen, (unanswered_q & ~open_q) == '0)
   `VELO_ASSUME(OnlyWhenReady, !ask_valid_i || ask_ready_o)
+  `VELO_ASSUME(AskedForThatNode, !ask_valid_i || ask_node_i == ask_header_i.dst_node)
   `VELO_ASSUME(OnlyKnownAreWritten, !(busy_i || ended_i) || open_q[index])
 
 endmodule

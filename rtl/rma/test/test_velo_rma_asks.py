@@ -30,6 +30,7 @@ from test_velo_rma_lost import lose
 
 ASKS_A_NODE, NODES, ENTRIES = 5, 256, 16
 SLOTS = ASKS_A_NODE * NODES
+PROBE_CYCLES = 4096  # least, after which one that asks a silent node is overdue
 BEHIND = 64  # cycles, at most, for what comes behind any number of gets
 LONG = 16 * PAGE
 
@@ -400,12 +401,12 @@ async def gets_that_nobody_answers_hold_up_no_other_for_long(dut):
     setup = await ready(dut, seed=24)
     least = 6000
     dut.answer_cycles_i.value, dut.answer_enable_i.value = least, 1
-    swallow(setup, FAR)
-    for trial in range(2):
+    for node in (FAR, FAR + 1):
+        swallow(setup, node)
         start = setup.bench.cycle
         for cookie in range(ASKS_A_NODE + 1):
             op = (GET, UPDATE)[cookie % 2]
-            words = descriptor(op, THEM, 8, OURS, THEIRS, REQUESTER, cookie, node=FAR)
+            words = descriptor(op, THEM, 8, OURS, THEIRS, REQUESTER, cookie, node=node)
             setup.post([*words, *[0] * 2 * (op == UPDATE)])
         setup.post(descriptor(GET, THEM, 64, OURS, THEIRS, REQUESTER, 20))
         setup.post(descriptor(PUT, THEM, 64, OURS, THEIRS, REQUESTER, 21))
@@ -418,14 +419,14 @@ async def gets_that_nobody_answers_hold_up_no_other_for_long(dut):
         for cookie in range(2 * ENTRIES):
             setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie))
             (note,) = await setup.notified(US, limit=300)
-            assert (note.place, note.error, note.cookie) == (REQUESTER, 0, cookie), trial
+            assert (note.place, note.error, note.cookie) == (REQUESTER, 0, cookie), node
             if cookie % 4 == 0:
-                setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 99, node=FAR))
+                setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 99, node=node))
                 (note,) = await setup.notified(US, limit=200)
                 assert (note.place, note.error, note.cookie) == (ERROR, NETWORK, 99)
             if setup.bench.cycle - overdue > least // 2 - 600:
                 break
-        assert cookie > ENTRIES, trial
+        assert cookie > ENTRIES, node
         # They end in their time, each once.
         notes = await setup.notified(US, ASKS_A_NODE, limit=least)
         assert setup.bench.cycle - start >= least
@@ -434,6 +435,81 @@ async def gets_that_nobody_answers_hold_up_no_other_for_long(dut):
         ]
         setup.errors.clear()
         setup.requester_errors.clear()
+
+
+@cocotb.test()
+async def a_node_that_does_not_answer_holds_up_others_once(dut):
+    setup = await ready(dut, seed=27)
+    least = 40000
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = least, 1
+    swallow(setup, FAR)
+    setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 0, node=FAR))
+    (note,) = await setup.notified(US, limit=2 * least)
+    assert (note.error, note.cookie) == (LOST, 0)
+    for cookie in (1, 2):
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie, node=FAR))
+    setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 20))
+    start = setup.bench.cycle
+    refused, note = await setup.notified(US, 2, limit=2 * PROBE_CYCLES + 300)
+    assert (refused.place, refused.error, refused.cookie) == (ERROR, NETWORK, 2)
+    assert (note.place, note.error, note.cookie) == (REQUESTER, 0, 20)
+    assert setup.bench.cycle - start >= PROBE_CYCLES, "it waits for what is not overdue"
+    for cookie in range(2 * ENTRIES):
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie))
+        (note,) = await setup.notified(US, limit=300)
+        assert (note.place, note.error, note.cookie) == (REQUESTER, 0, cookie)
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 99, node=FAR))
+        (note,) = await setup.notified(US, limit=200)
+        assert (note.place, note.error, note.cookie) == (ERROR, NETWORK, 99)
+    (note,) = await setup.notified(US, limit=2 * least)
+    assert (note.error, note.cookie) == (LOST, 1)
+    assert setup.bench.cycle - start >= least - 100
+
+
+@cocotb.test()
+async def a_node_that_answers_again_is_asked_as_any(dut):
+    setup = await ready(dut, seed=28)
+    least = 20000
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = least, 1
+    answers = setup._take_packet
+    swallow(setup, NODE)
+    silent = setup._take_packet
+    setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 0))
+    (note,) = await setup.notified(US, limit=2 * least)
+    assert (note.error, note.cookie) == (LOST, 0)
+    setup._take_packet = answers
+    setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 1))
+    (note,) = await setup.notified(US)
+    assert (note.place, note.error, note.cookie) == (REQUESTER, 0, 1)
+    setup._take_packet = silent
+    for cookie in range(ASKS_A_NODE + 1):
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, cookie))
+    start = setup.bench.cycle
+    (note,) = await setup.notified(US, limit=least + 600)
+    assert (note.place, note.error, note.cookie) == (ERROR, NETWORK, ASKS_A_NODE)
+    assert setup.bench.cycle - start >= least // 2 - 600
+
+
+@cocotb.test()
+async def half_of_the_entries_are_not_for_silent_nodes(dut):
+    setup = await ready(dut, seed=29)
+    least = 20000
+    dut.answer_cycles_i.value, dut.answer_enable_i.value = least, 1
+    nodes = range(FAR, FAR + ENTRIES)
+    for node in nodes:
+        swallow(setup, node)
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, node, node=node))
+    notes = await setup.notified(US, ENTRIES, limit=2 * least)
+    assert {note.error for note in notes} == {LOST}
+    for node in nodes:
+        setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, node, node=node))
+    notes = await setup.notified(US, ENTRIES // 2, limit=1000)
+    assert {(note.error, note.cookie) for note in notes} == {
+        (NETWORK, node) for node in nodes[ENTRIES // 2 :]
+    }
+    setup.post(descriptor(GET, THEM, 8, OURS, THEIRS, REQUESTER, 99))
+    (note,) = await setup.notified(US, limit=300)
+    assert (note.place, note.error, note.cookie) == (REQUESTER, 0, 99)
 
 
 @cocotb.test()
