@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * Adds one to a word of its own memory through the card, again and again, many under way at once,
- * while another process lets its ring and its queue run full and stores beyond its lines, and root
+ * Adds one to a word of its own memory through the card, again and again, many under way at once, most
+ * by the page of descriptors and some by calls, while another process lets its ring and its queue run full and stores beyond its lines, and root
  * resets the card now and then. The word must be what the answers say: each add that ended well was
  * done once, one that was refused or that the host split never, and of one that has no answer or ended
  * as lost nobody knows. Run by root in a guest with a card.
@@ -20,6 +20,8 @@
 #define ADD_BYTES (8 * ADD_WORDS)
 /* Under way at once; the queue has room for the notifications of each word of each. */
 #define UNDER_WAY_MAX 32u
+/* One in so many is posted by a call. The card answers several loads for each, which takes it longer. */
+#define CALL_ONE_IN 8
 /* A process that adds so often ends, and another one begins with other memory. */
 #define LIFE_ADDS 5000u
 /* Nothing has come for so long: it never will. */
@@ -39,6 +41,7 @@ struct adder {
 	uint32_t page;
 	bool is_under_way[256]; /* by cookie; 0 is none: parts of a descriptor that was split have it */
 	unsigned int under_way;
+	unsigned int lines; /* that may be in use: the host may split what is stored into words */
 	uint8_t next;
 	uint64_t done, unknown;
 	bool is_over; /* the card was reset */
@@ -73,9 +76,48 @@ static void take_answers(struct adder *adder)
 	}
 }
 
+/* Until no store of this context is under way. False: the card was reset. */
+static bool wait_for_lines(const struct port *port)
+{
+	const off_t offset = (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0);
+	uint32_t accepted = 0;
+	bool is_first = true;
+	uint64_t word;
+
+	do {
+		if (pread(port->file, &word, sizeof(word), offset) != sizeof(word))
+			return false;
+		if (is_first)
+			accepted = velo_pcie_stores_accepted(word);
+		is_first = false;
+	} while ((int32_t)(velo_pcie_stores_taken(word) - accepted) < 0);
+	return true;
+}
+
+static ssize_t post_by_page(struct adder *adder, const uint64_t *words)
+{
+	struct port *port = &adder->port;
+
+	if (adder->lines + ADD_WORDS > port->take.store_lines) {
+		if (!wait_for_lines(port))
+			return -1;
+		adder->lines = 0;
+	}
+	store(port->descriptors, words, ADD_WORDS);
+	adder->lines += ADD_WORDS;
+	return ADD_BYTES;
+}
+
+static ssize_t post_by_call(struct adder *adder, const uint64_t *words)
+{
+	return pwrite(adder->port.file, words, ADD_BYTES,
+		      (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0));
+}
+
 static void post_one(struct adder *adder)
 {
 	struct port *port = &adder->port;
+	const bool has_page = port->descriptors != MAP_FAILED && port->take.store_lines >= ADD_WORDS;
 	uint64_t words[ADD_WORDS];
 	ssize_t len_bytes;
 
@@ -90,8 +132,10 @@ static void post_one(struct adder *adder)
 	words[2] = velo_registered_address_pack(0, adder->page);
 	words[3] = 0;
 	words[4] = 1;
-	len_bytes = pwrite(port->file, words, ADD_BYTES,
-			   (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0));
+	if (has_page && adder->next % CALL_ONE_IN)
+		len_bytes = post_by_page(adder, words);
+	else
+		len_bytes = post_by_call(adder, words);
 	if (len_bytes == ADD_BYTES || errno == EIO) {
 		adder->is_under_way[adder->next] = true;
 		adder->under_way++;
@@ -119,7 +163,7 @@ static void add(void)
 	struct adder adder = { .sum = pages(2) };
 	uint64_t sum;
 
-	if (!port_try(&adder.port, VELO_CARD_ANY, PORT_LINES, PORT_ITSELF))
+	if (!port_try(&adder.port, VELO_CARD_ANY, 4 * PORT_LINES, PORT_ITSELF))
 		_exit(0); /* While a reset lasts there is none. */
 	if (context_enter(adder.port.file, (void *)adder.sum, 2 * PAGE, 7, &adder.page))
 		_exit(0);
