@@ -2,6 +2,8 @@
 /*
  * Contexts: who has which, and that nothing of it is left when its process is gone.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/module.h>
@@ -11,8 +13,6 @@
 
 #include "trace.h"
 #include "velo.h"
-
-#define VELO_PAGE_STRIDE 4096
 
 /* Settings of a ring or queue (spec/velo_regs.rdl): enabled, address, size as a power of two. */
 #define VELO_RING_ENABLE BIT_ULL(0)
@@ -25,9 +25,13 @@ static unsigned int ring_slots_log2 = 11;
 module_param(ring_slots_log2, uint, 0444);
 MODULE_PARM_DESC(ring_slots_log2, "slots of a receive ring, as a power of two, 6 to 12 (11)");
 
-static unsigned int queue_entries_log2 = 10;
+/* Whole pages: 12 where these have 64 KiB. */
+#define VELO_QUEUE_PAGE_LOG2 (PAGE_SHIFT - ilog2(8 * VELO_RMA_NOTIFICATION_WORDS))
+
+static unsigned int queue_entries_log2 = VELO_QUEUE_PAGE_LOG2 > 10 ? VELO_QUEUE_PAGE_LOG2 : 10;
 module_param(queue_entries_log2, uint, 0444);
-MODULE_PARM_DESC(queue_entries_log2, "entries of a notification queue, likewise, 8 to 12 (10)");
+MODULE_PARM_DESC(queue_entries_log2,
+		 "entries of a notification queue, likewise, 8 to 12 (10, or a page if that is more)");
 
 static unsigned int lines_max = 32;
 module_param(lines_max, uint, 0644);
@@ -65,11 +69,23 @@ size_t velo_vector_bytes(void)
 				  (velo_ring_bytes() + velo_queue_bytes()));
 }
 
+/**
+ * velo_context_check() - check the parameters for rings and queues, which processes map
+ *
+ * Return: 0, or -EINVAL.
+ */
 int velo_context_check(void)
 {
 	if (ring_slots_log2 < 6 || ring_slots_log2 > 12 || queue_entries_log2 < 8 ||
-	    queue_entries_log2 > 12)
+	    queue_entries_log2 > 12) {
+		pr_err("ring_slots_log2 is 6 to 12 and queue_entries_log2 8 to 12\n");
 		return -EINVAL;
+	}
+	if (!PAGE_ALIGNED(velo_ring_bytes()) || !PAGE_ALIGNED(velo_queue_bytes())) {
+		pr_err("a ring of %lu bytes and a queue of %lu have to be whole pages of %lu: raise ring_slots_log2 or queue_entries_log2\n",
+		       velo_ring_bytes(), velo_queue_bytes(), PAGE_SIZE);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -82,7 +98,7 @@ static dma_addr_t velo_context_dma(struct velo_context *ctx, void *memory)
 
 static void velo_context_enable(struct velo_context *ctx)
 {
-	u32 at = VELO_PAGE_STRIDE * ctx->number;
+	u32 at = VELO_PAGE_BYTES * ctx->number;
 
 	memset(ctx->ring, 0, velo_ring_bytes());
 	memset(ctx->queue, 0, velo_queue_bytes());
@@ -99,7 +115,7 @@ static void velo_context_enable(struct velo_context *ctx)
 
 static void velo_context_disable(struct velo_context *ctx)
 {
-	u32 at = VELO_PAGE_STRIDE * ctx->number;
+	u32 at = VELO_PAGE_BYTES * ctx->number;
 
 	if (READ_ONCE(ctx->card->broken))
 		return;
@@ -147,11 +163,16 @@ static int velo_vector_memory(struct velo_vector *vector)
 	return -ENOMEM;
 }
 
-/* A context gets no lines while the card still holds stores of the number's last owner. */
+/*
+ * A context gets no lines while the card still holds stores of the number's last owner, nor where
+ * it has no pages to store to.
+ */
 static unsigned int velo_context_lines(struct velo_context *ctx, u32 wanted)
 {
 	struct velo_card *card = ctx->card;
 
+	if (!VELO_MAPS_PAGES)
+		return 0;
 	velo_node_reclaim_lines(card);
 	if (!velo_node_has_left(card, ctx->number))
 		return 0;

@@ -193,6 +193,23 @@ static ssize_t velo_read(struct file *file, char __user *to, size_t len_bytes, l
 	return copy_to_user(to, &word, sizeof(word)) ? -EFAULT : sizeof(word);
 }
 
+/* As a process with the page does it: any word, of which the card takes what it has bits for. */
+static ssize_t velo_write_pointer(struct velo_context *ctx, u32 offset, const u64 *word,
+				  size_t len_bytes)
+{
+	int err = 0;
+
+	if (len_bytes != sizeof(*word))
+		return -EINVAL;
+	down_read(&ctx->card->live);
+	if (ctx->dead)
+		err = -ENODEV;
+	else
+		velo_reg_write(ctx->card, offset + VELO_PAGE_BYTES * ctx->number, *word);
+	up_read(&ctx->card->live);
+	return err ? err : len_bytes;
+}
+
 static ssize_t velo_write(struct file *file, const char __user *from, size_t len_bytes,
 			  loff_t *offset)
 {
@@ -202,10 +219,14 @@ static ssize_t velo_write(struct file *file, const char __user *from, size_t len
 
 	if (err)
 		return err;
-	if (!len_bytes || len_bytes % 8 || len_bytes > sizeof(line))
+	if (len_bytes % 8 || len_bytes > sizeof(line))
 		return -EINVAL;
 	if (copy_from_user(line, from, len_bytes))
 		return -EFAULT;
+	if (*offset == VELO_CARD_OFFSET(VELO_CARD_RING_POINTER, 0))
+		return velo_write_pointer(ctx, VELO_REG_READ_POINTERS, line, len_bytes);
+	if (*offset == VELO_CARD_OFFSET(VELO_CARD_QUEUE_POINTER, 0))
+		return velo_write_pointer(ctx, VELO_REG_QUEUE_READ_POINTERS, line, len_bytes);
 	return velo_send(ctx, line, len_bytes, *offset);
 }
 

@@ -14,7 +14,6 @@
 #include "velo.h"
 
 #define VELO_KIND_PAGES_SHIFT (VELO_CARD_KIND_SHIFT - PAGE_SHIFT)
-#define VELO_PAGE_STRIDE 4096
 
 static unsigned int velo_map_kind(pgoff_t page)
 {
@@ -45,6 +44,20 @@ static unsigned long velo_map_pages(unsigned int kind)
 	}
 }
 
+/* Whether a kind is of pages of the card, not of memory. */
+static bool velo_map_is_of_card(unsigned int kind)
+{
+	switch (kind) {
+	case VELO_CARD_RING_POINTER:
+	case VELO_CARD_QUEUE_POINTER:
+	case VELO_CARD_DESCRIPTORS:
+	case VELO_CARD_TARGETS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static unsigned long velo_memory_pfn(void *memory, pgoff_t page)
 {
 	void *at = memory + (page << PAGE_SHIFT);
@@ -56,7 +69,7 @@ static unsigned long velo_register_pfn(struct velo_context *ctx, u32 offset)
 {
 	phys_addr_t bar = pci_resource_start(ctx->card->pdev, VELO_BAR_REGISTERS);
 
-	return (bar + offset + VELO_PAGE_STRIDE * ctx->number) >> PAGE_SHIFT;
+	return (bar + offset + VELO_PAGE_BYTES * ctx->number) >> PAGE_SHIFT;
 }
 
 static unsigned long velo_window_pfn(struct velo_context *ctx, u32 target, u8 unit)
@@ -185,6 +198,8 @@ int velo_map(struct velo_context *ctx, struct vm_area_struct *vma)
 	unsigned long count = vma_pages(vma);
 	unsigned long pages = velo_map_pages(kind);
 
+	if (velo_map_is_of_card(kind) && !VELO_MAPS_PAGES)
+		return -EOPNOTSUPP;
 	if (!(vma->vm_flags & VM_SHARED) || count > pages || rest > pages - count)
 		return -EINVAL;
 	if (kind == VELO_CARD_RING && vma->vm_flags & VM_WRITE)

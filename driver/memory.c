@@ -2,7 +2,11 @@
 /*
  * Memory of processes in the node's table of pages.
  *
- * A region's pages are pinned, so they stay where they are while the table names them. A region is
+ * A region's entries of the table are pages of the card, of 4 KiB. The kernel's own may be larger:
+ * those that the region lies in are pinned, and the part of them that was asked for is mapped for
+ * the card and entered.
+ *
+ * The pages are pinned, so they stay where they are while the table names them. A region is
  * withdrawn when its process says so, when a part of it is unmapped or moved, or when its context
  * ends. Its entries of the table are used again only when the process has taken it out itself, so
  * that the process cannot mean another region by the same number.
@@ -40,8 +44,10 @@ MODULE_PARM_DESC(table_pages_log2, "entries of the table of pages, as a power of
  * @notifier: hears that it is unmapped
  * @ctx: whose it is
  * @first_page: place in the table
- * @page_count: its length
- * @pages: of the process, pinned
+ * @page_count: its length there
+ * @offset: where it begins in the first of @pages
+ * @pages: the kernel's, of the process, pinned
+ * @pinned_count: how many these are
  * @dma: their addresses for the card
  * @word: what the table says of each page, but for the frame
  * @entered: the table names it
@@ -58,7 +64,9 @@ struct velo_region {
 	struct velo_context *ctx;
 	unsigned long first_page;
 	unsigned long page_count;
+	unsigned long offset;
 	struct page **pages;
+	unsigned long pinned_count;
 	struct sg_table dma;
 	u64 word;
 	bool entered;
@@ -142,8 +150,9 @@ static int velo_pin(struct velo_region *region, unsigned long address)
 	unsigned int flags = FOLL_LONGTERM | (is_written ? FOLL_WRITE : VELO_PIN_TO_READ);
 	unsigned long done = 0;
 
-	while (done < region->page_count) {
-		int count = min_t(unsigned long, region->page_count - done, 512);
+	address -= region->offset;
+	while (done < region->pinned_count) {
+		int count = min_t(unsigned long, region->pinned_count - done, 512);
 		int got = pin_user_pages_fast(address + done * PAGE_SIZE, count, flags,
 					      region->pages + done);
 
@@ -163,7 +172,7 @@ static int velo_pin(struct velo_region *region, unsigned long address)
 
 static void velo_unpin(struct velo_region *region)
 {
-	unpin_user_pages_dirty_lock(region->pages, region->page_count,
+	unpin_user_pages_dirty_lock(region->pages, region->pinned_count,
 				    velo_registered_page_rights(region->word) != VELO_CARD_READ);
 }
 
@@ -209,12 +218,15 @@ static int velo_region_name(struct velo_card *card, struct velo_region *region)
 
 static void velo_table_fill(struct velo_card *card, struct velo_region *region)
 {
-	struct sg_dma_page_iter at;
 	u64 *entry = card->table + region->first_page;
+	struct scatterlist *sg;
+	unsigned int i, at;
 
-	for_each_sgtable_dma_page(&region->dma, &at, 0)
-		WRITE_ONCE(*entry++, region->word | sg_page_iter_dma_address(&at));
-	card->pages_pinned += region->page_count;
+	/* The kernel joins pages that are neighbours, and splits nothing within one. */
+	for_each_sgtable_dma_sg(&region->dma, sg, i)
+		for (at = 0; at < sg_dma_len(sg); at += VELO_PAGE_BYTES)
+			WRITE_ONCE(*entry++, region->word | (sg_dma_address(sg) + at));
+	card->pages_entered += region->page_count;
 	region->entered = true;
 }
 
@@ -239,8 +251,8 @@ static void velo_region_withdraw(struct velo_region *region)
 	dma_unmap_sgtable(&card->pdev->dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
 	sg_free_table(&region->dma);
 	velo_unpin(region);
-	card->pages_pinned -= region->page_count;
-	atomic64_sub(region->page_count, &region->ctx->mm->pinned_vm);
+	card->pages_entered -= region->page_count;
+	atomic64_sub(region->pinned_count, &region->ctx->mm->pinned_vm);
 	trace_velo_withdraw(region->ctx, region->first_page, region->page_count, region->word);
 }
 
@@ -279,11 +291,14 @@ static void velo_region_free(struct velo_region *region)
 
 /*
  * Whether the card would not access the pages: a guest's that are encrypted, or where the kernel
- * makes copies (swiotlb), as nobody would know when to copy. With an IOMMU whole pages need none.
+ * makes copies (swiotlb), as nobody would know when to copy. With an IOMMU it makes none of whole
+ * pages of its own, and of parts of them only for a card in a slot that anybody can reach.
  */
 static bool velo_region_is_unreachable(struct velo_region *region)
 {
-	struct device *dev = &region->ctx->card->pdev->dev;
+	unsigned long bytes = region->page_count * VELO_PAGE_BYTES;
+	struct pci_dev *pdev = region->ctx->card->pdev;
+	struct device *dev = &pdev->dev;
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 	struct scatterlist *sg;
 	unsigned int i;
@@ -291,7 +306,7 @@ static bool velo_region_is_unreachable(struct velo_region *region)
 	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
 		return true;
 	if (domain && domain->type != IOMMU_DOMAIN_IDENTITY)
-		return false;
+		return pdev->untrusted && !PAGE_ALIGNED(region->offset | bytes);
 	for_each_sgtable_dma_sg(&region->dma, sg, i)
 		if (dma_need_sync(dev, sg_dma_address(sg)))
 			return true;
@@ -311,8 +326,9 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 
 
 	if (ctx->dead)
 		return -ENODEV;
-	err = sg_alloc_table_from_pages(&region->dma, region->pages, region->page_count, 0,
-					region->page_count << PAGE_SHIFT, GFP_KERNEL);
+	err = sg_alloc_table_from_pages(&region->dma, region->pages, region->pinned_count,
+					region->offset, region->page_count * VELO_PAGE_BYTES,
+					GFP_KERNEL);
 	if (err)
 		return err;
 	err = dma_map_sgtable(dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
@@ -363,7 +379,7 @@ static int velo_memory_check(const struct velo_card_enter *enter)
 
 	if (enter->flags & ~VELO_CARD_ONE_PEER || enter->reserved)
 		return -EINVAL;
-	if (!bytes || !PAGE_ALIGNED(bytes) || !PAGE_ALIGNED(enter->address))
+	if (!bytes || (bytes | enter->address) % VELO_PAGE_BYTES)
 		return -EINVAL;
 	if (enter->address + bytes < enter->address)
 		return -EINVAL;
@@ -371,7 +387,7 @@ static int velo_memory_check(const struct velo_card_enter *enter)
 		return -EINVAL;
 	if (enter->peer > (has_peer ? U16_MAX : 0))
 		return -EINVAL;
-	return bytes >> PAGE_SHIFT > velo_table_pages() ? -ENOSPC : 0;
+	return bytes / VELO_PAGE_BYTES > velo_table_pages() ? -ENOSPC : 0;
 }
 
 /**
@@ -394,16 +410,18 @@ int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter)
 	if (!region)
 		return -ENOMEM;
 	region->ctx = ctx;
-	region->page_count = enter->len_bytes >> PAGE_SHIFT;
+	region->page_count = enter->len_bytes / VELO_PAGE_BYTES;
+	region->offset = offset_in_page(enter->address);
+	region->pinned_count = PFN_UP(region->offset + enter->len_bytes);
 	region->word = velo_registered_page_pack(!!(enter->flags & VELO_CARD_ONE_PEER),
 						 enter->rights, ctx->number, 0, enter->peer);
 	err = velo_cgroup_charge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, &region->cgroup);
 	if (err)
 		goto free_region;
-	err = velo_account(ctx->mm, region->page_count);
+	err = velo_account(ctx->mm, region->pinned_count);
 	if (err)
 		goto uncharge;
-	region->pages = kvmalloc_array(region->page_count, sizeof(*region->pages),
+	region->pages = kvmalloc_array(region->pinned_count, sizeof(*region->pages),
 				       GFP_KERNEL_ACCOUNT);
 	if (!region->pages) {
 		err = -ENOMEM;
@@ -424,13 +442,13 @@ int velo_memory_enter(struct velo_context *ctx, struct velo_card_enter *enter)
 	if (!err)
 		return 0;
 
-	unpin_user_pages(region->pages, region->page_count);
+	unpin_user_pages(region->pages, region->pinned_count);
 remove_notifier:
 	mmu_interval_notifier_remove(&region->notifier);
 free_pages:
 	kvfree(region->pages);
 unaccount:
-	atomic64_sub(region->page_count, &ctx->mm->pinned_vm);
+	atomic64_sub(region->pinned_count, &ctx->mm->pinned_vm);
 uncharge:
 	velo_cgroup_uncharge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, region->cgroup);
 free_region:
@@ -502,7 +520,7 @@ void velo_memory_end(struct velo_context *ctx)
  * velo_memory_count() - count what a context has entered
  * @ctx: the context
  * @regions: how many regions
- * @pages: how many pages they have
+ * @pages: how many entries of the table they have
  */
 void velo_memory_count(struct velo_context *ctx, unsigned int *regions, unsigned long *pages)
 {

@@ -13,8 +13,6 @@
 
 #include "velo.h"
 
-#define VELO_PAGE_STRIDE 4096
-
 /* Bits of a word of the routing table that mean something, those of layout group_way included. */
 #define VELO_ROUTE_MAX 0x1fff
 /* What reads give when there is nothing that answers. */
@@ -106,8 +104,8 @@ void velo_node_shut_down(struct velo_card *card)
 
 	velo_reg_write(card, VELO_REG_LINKS, 0);
 	for (i = 0; i < VELO_VPIDS; i++) {
-		velo_reg_write(card, VELO_REG_RINGS + VELO_PAGE_STRIDE * i, 0);
-		velo_reg_write(card, VELO_REG_QUEUES + VELO_PAGE_STRIDE * i, 0);
+		velo_reg_write(card, VELO_REG_RINGS + VELO_PAGE_BYTES * i, 0);
+		velo_reg_write(card, VELO_REG_QUEUES + VELO_PAGE_BYTES * i, 0);
 		velo_node_share(card, i, 0);
 	}
 	velo_reg_write(card, VELO_REG_PAGES, 0);

@@ -44,6 +44,8 @@ static int velo_send_address(struct velo_context *ctx, const u64 *line, size_t l
 		if (rest >> VELO_ADDRESS_N_BITS || rest % 8 ||
 		    velo_address_offset(rest) + len_bytes > VELO_LINE_BYTES)
 			return -EINVAL;
+		if (!len_bytes) /* It asks, and stores nothing. */
+			return velo_granted(ctx, rest) ? 0 : -EPERM;
 		*address = velo_window_pack(rest, ctx->number, VELO_UNIT_VELO);
 		return velo_send_check(ctx, rest);
 	default:
@@ -58,7 +60,7 @@ static void __iomem *velo_send_page(struct velo_context *ctx, u64 address)
 		return ctx->page;
 	if (ctx->page)
 		iounmap(ctx->page);
-	ctx->page = ioremap_wc(ctx->card->window + address, PAGE_SIZE);
+	ctx->page = ioremap_wc(ctx->card->window + address, VELO_PAGE_BYTES);
 	ctx->page_address = address;
 	return ctx->page;
 }
@@ -112,7 +114,7 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 			    size_t len_bytes)
 {
 	struct velo_card *card = ctx->card;
-	void __iomem *page = velo_send_page(ctx, address & PAGE_MASK);
+	void __iomem *page = velo_send_page(ctx, address & ~(VELO_PAGE_BYTES - 1));
 	u64 share, share_before;
 	unsigned long flags;
 
@@ -123,7 +125,7 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
 	share_before = velo_node_share_word(card, ctx->number);
 	/* An interrupt might flush a part of it; the node refuses half a descriptor. */
 	local_irq_save(flags);
-	__iowrite64_copy(page + offset_in_page(address), line, len_bytes / 8);
+	__iowrite64_copy(page + address % VELO_PAGE_BYTES, line, len_bytes / 8);
 	wmb(); /* What is combined leaves before the store is waited for. */
 	local_irq_restore(flags);
 	/* The answers come behind the line: by then the card has it, or has dropped it. */
@@ -140,7 +142,7 @@ static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *li
  * velo_send() - store a line, if the card has room for it in time
  * @ctx: the context
  * @line: the line
- * @len_bytes: its length, a multiple of 8, at most a line
+ * @len_bytes: its length, a multiple of 8, at most a line; 0: only ask whether it might be stored
  * @offset: as in include/uapi/linux/velo.h
  *
  * The node takes the card's lines in order, so nothing waits for a line that the card has.
@@ -158,7 +160,7 @@ ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, l
 		return -ERESTARTSYS;
 	down_read(&card->live);
 	done = ctx->dead ? -ENODEV : velo_send_address(ctx, line, len_bytes, offset, &address);
-	if (!done)
+	if (!done && len_bytes)
 		done = velo_send_to(ctx, address, line, len_bytes);
 	up_read(&card->live);
 	mutex_unlock(&card->send);

@@ -205,7 +205,7 @@ static DEVICE_ATTR_RO(name)
 
 VELO_STATE(contexts, "%u", READ_ONCE(card->context_count));
 VELO_STATE(contexts_max, "%u", card->vector_count * velo_contexts_per_vector());
-VELO_STATE(pages, "%lu", READ_ONCE(card->pages_pinned));
+VELO_STATE(pages, "%lu", READ_ONCE(card->pages_entered));
 VELO_STATE(lines_free, "%u", READ_ONCE(card->lines_free));
 VELO_STATE(resets, "%u", READ_ONCE(card->resets));
 VELO_STATE(broken, "%u", READ_ONCE(card->broken));

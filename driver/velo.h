@@ -45,11 +45,17 @@
 #define VELO_BAR_FUNCTION 4
 
 /*
- * A context's registers, windows and stores to one target are a page of 4 KiB each, and so are the
- * entries of the node's table. A larger page of the kernel's would give a process those of others.
+ * A page of the card, by which it keeps processes apart: a context's registers, its stores to one
+ * target, and what an entry of the node's table names are one each.
  */
-static_assert(PAGE_SHIFT == VELO_ADDRESS_PAGE_BITS,
-	      "the card keeps processes apart by pages of 4 KiB, and this kernel has larger ones");
+#define VELO_PAGE_BYTES BIT(VELO_ADDRESS_PAGE_BITS)
+
+/*
+ * Whether a process can be given single pages of the card. A larger page of the kernel's would give
+ * it those of other contexts, so there the kernel stores for all.
+ */
+#define VELO_MAPS_PAGES (PAGE_SHIFT == VELO_ADDRESS_PAGE_BITS)
+static_assert(PAGE_SHIFT >= VELO_ADDRESS_PAGE_BITS);
 
 /* Most contexts whose rings and queues lie in one region of memory, which a vector watches. */
 #define VELO_CONTEXTS_PER_VECTOR_MAX 32
@@ -191,7 +197,7 @@ struct velo_setup {
  * @table_dma: its address for the card
  * @table_used: bit n: entry n is in use
  * @table_next: where the search for free entries begins
- * @pages_pinned: pages of processes that the table names
+ * @pages_entered: entries of the table that name memory
  * @resets: resets of the function
  * @counters: attributes of the folder counters
  */
@@ -238,7 +244,7 @@ struct velo_card {
 	dma_addr_t table_dma;
 	unsigned long *table_used;
 	unsigned long table_next;
-	unsigned long pages_pinned;
+	unsigned long pages_entered;
 
 	unsigned int resets;
 	struct attribute_group counters;

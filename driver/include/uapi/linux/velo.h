@@ -47,7 +47,7 @@
  * @flags: in: 0
  * @number: in: the context that is wanted, or VELO_CARD_ANY; out: its number
  * @store_lines: in: how many stores at most shall be under way at once; out: how many may be, 0 if
- *	all of the card's lines are given away. See VELO_CARD_STORES.
+ *	all of the card's lines are given away, or its pages cannot be mapped. See VELO_CARD_STORES.
  * @node: out: the number of the card's node
  * @opened: out: how often this context has been taken, this time included
  * @ring_slots: out: slots of 64 bytes in the receive ring, a power of two
@@ -143,10 +143,11 @@ struct velo_card_arm {
 /*
  * The pages are pinned until VELO_CARD_WITHDRAW, and counted against RLIMIT_MEMLOCK. When a part of
  * them is unmapped or moved, the node is first made to forget all of them. They keep their place in
- * the table until VELO_CARD_WITHDRAW.
+ * the table until VELO_CARD_WITHDRAW. Where the kernel's pages are larger, those that the memory
+ * lies in are pinned and counted; the node reaches what was entered, and nothing beside it.
  *
- * EINVAL: not whole pages, no right, a peer that is none, or as above. ENXIO: the peer is of this
- * card and nobody has its number. ENOMEM: beyond RLIMIT_MEMLOCK. ENOSPC: no room in the table.
+ * EINVAL: not multiples of 4096, no right, a peer that is none, or as above. ENXIO: the peer is of
+ * this card and nobody has its number. ENOMEM: beyond RLIMIT_MEMLOCK. ENOSPC: no room in the table.
  * EDQUOT: the room that is left is kept for other users, or the process's cgroup may have no more
  * regions (rdma.max). EFAULT: not all of it is memory that can
  * be pinned with these rights. EOPNOTSUPP: the card could not reach it, as it is encrypted, or the
@@ -165,6 +166,11 @@ struct velo_card_arm {
 /*
  * Offsets for mmap(), pread() and pwrite(): a kind and what it is about. Mappings are shared ones.
  * Before VELO_CARD_TAKE there is nothing (EBADFD).
+ *
+ * Pages of the card have 4096 bytes, and neighbours are those of other contexts. So a kernel with
+ * larger pages maps none of them: EOPNOTSUPP for the kinds VELO_CARD_RING_POINTER to
+ * VELO_CARD_TARGETS. There, and wherever a process likes, pwrite() does the same, by one call for
+ * each store.
  */
 #define VELO_CARD_KIND_SHIFT 40
 #define VELO_CARD_OFFSET(kind, rest) ((__u64)(kind) << VELO_CARD_KIND_SHIFT | (__u64)(rest))
@@ -173,9 +179,12 @@ struct velo_card_arm {
 #define VELO_CARD_RING 0
 /* mmap(): the notification queue. */
 #define VELO_CARD_QUEUE 1
-/* mmap(): page whose first word is the ring's read pointer, for stores only. */
+/*
+ * mmap(): page whose first word is the ring's read pointer, for stores only. pwrite() of 8 bytes:
+ * the same store.
+ */
 #define VELO_CARD_RING_POINTER 2
-/* mmap(): page whose first word is the queue's read pointer, for stores only. */
+/* The same of the queue's read pointer. */
 #define VELO_CARD_QUEUE_POINTER 3
 /*
  * pwrite() of 24 or 40 bytes: one descriptor. Without a grant for the context that it names EPERM;
@@ -194,7 +203,8 @@ struct velo_card_arm {
  * mmap(): pages to store lines to, one for each target; write-combining, for stores only. The rest
  * of the offset is that of the target page, (node << 8 | context) << 12. Without a grant for the
  * target EPERM, and SIGBUS when the grant is taken away later. Each store takes a line. pwrite() of
- * 8 to 64 bytes, whole words: one line, at an address as in layout `address`.
+ * 8 to 64 bytes, whole words: one line, at an address as in layout `address`. pwrite() of nothing
+ * asks whether there is a grant: 0, or EPERM.
  *
  * pwrite() is for contexts that have no lines of their own. The kernel has lines for one at a time,
  * and waits until they are free. EAGAIN: not in time; nothing was stored. EIO: the card has dropped
