@@ -290,7 +290,7 @@ static void look(struct end *end, uint32_t peer)
 	while (velo_header_valid(slot[0]) && velo_header_seq(slot[0]) == port->head) {
 		for (i = 0; i < LINE_WORDS; i++)
 			words[i] = slot[i];
-		*port->ring_pointer = ++port->head;
+		ring_read_to(port, ++port->head);
 		take_slot(end, words, peer);
 		slot = port->ring + port->head % port->take.ring_slots * 8;
 	}
@@ -299,7 +299,7 @@ static void look(struct end *end, uint32_t peer)
 		uint64_t word = entry[0];
 
 		entry[0] = 0;
-		*port->queue_pointer = ++port->queue_head;
+		queue_read_to(port, ++port->queue_head);
 		if (!is_of_a_part(word) && (velo_rma_notification_ctx(word) != peer ||
 					    velo_rma_notification_node(word) != node))
 			wrong(&told->bytes_written, 16,
@@ -413,7 +413,7 @@ static void message(struct end *from, struct end *to)
 		line[i] = SECRET | random_number() >> 24;
 	to->has_line = false;
 	if (!by_call()) {
-		store(from->port.target + (words - 1) * 8, line, words);
+		send_line(&from->port, words - 1, line, words);
 	} else if (!call_until_taken(from, line, words * 8,
 				     (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, page), &wait)) {
 		return;
@@ -716,6 +716,8 @@ static void map_target(unsigned int f)
 	uint64_t *at = context_map(ports[f].file, VELO_CARD_TARGETS, target_page(to_node, context),
 				   PAGE, PROT_WRITE);
 
+	if (!maps_pages())
+		return;
 	count(&told->maps);
 	/* By such a page all contexts can be reached. */
 	if (context_map(ports[f].file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE) != MAP_FAILED)
@@ -726,6 +728,7 @@ static void map_target(unsigned int f)
 		wrong(&told->errors, 1, "a page to store to %u was mapped", context);
 	munmap((void *)ports[f].target, PAGE);
 	ports[f].target = at;
+	ports[f].target_page = target_page(to_node, context);
 }
 
 /* No more lines under way than there are, though each may take as many as it has words. */
@@ -768,7 +771,7 @@ static void store_messages(unsigned int f)
 	for (i = 0; i < many && has_lines(f); i++) {
 		words = any_line(line);
 		count(&told->stores);
-		store(ports[f].target + (words - 1) * 8, line, words);
+		send_line(&ports[f], words - 1, line, words);
 		if (with_overruns && below(2))
 			continue;
 		wait_for_lines(f);
@@ -826,6 +829,8 @@ static void call_descriptors(unsigned int f)
 static void change_memory(unsigned int f)
 {
 	uint64_t first = below(AREA_PAGES), many = 1 + below(AREA_PAGES - first);
+	/* What is unmapped is pages of the system. */
+	uint64_t start = first * PAGE / system_page() * system_page();
 	struct velo_card_enter enter = {
 		.size = sizeof(enter),
 		.flags = (uint32_t)below(2),
@@ -840,12 +845,12 @@ static void change_memory(unsigned int f)
 		context_withdraw(ports[f].file, any_page());
 		break;
 	case 1:
-		munmap(area + first * PAGE, many * PAGE);
-		mmap(area + first * PAGE, many * PAGE, PROT_READ | PROT_WRITE,
+		munmap(area + start, many * PAGE);
+		mmap(area + start, many * PAGE, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		break;
 	case 2:
-		madvise(area + first * PAGE, many * PAGE, MADV_DONTNEED);
+		madvise(area + start, many * PAGE, MADV_DONTNEED);
 		break;
 	default:
 		if (enter.flags)
@@ -863,7 +868,10 @@ static void move_pointer(unsigned int f)
 	uint64_t to = below(4) ? below(1 << 16) : random_number();
 
 	count(&told->pointers);
-	*(below(2) ? ports[f].ring_pointer : ports[f].queue_pointer) = to;
+	if (below(2))
+		ring_read_to(&ports[f], to);
+	else
+		queue_read_to(&ports[f], to);
 }
 
 static void call_wildly(unsigned int f)
@@ -896,7 +904,7 @@ static void child_tries(unsigned int f)
 
 	if (context_arm(ports[f].file, 0, 0) != -1 || pread(ports[f].file, &word, 8, offset) > 0)
 		wrong(&told->errors, 1, "a child uses its parent's context");
-	if (!store_signal(ports[f].target))
+	if (maps_pages() && !store_signal(ports[f].target))
 		wrong(&told->errors, 1, "a child stores by its parent's pages");
 	if (below(2))
 		usleep((useconds_t)below(200000));
@@ -940,13 +948,13 @@ static void read_what_came(unsigned int f)
 		port->queue_head++;
 		entry = port->queue + port->queue_head % port->take.queue_entries * 2;
 	}
-	*port->queue_pointer = port->queue_head;
+	queue_read_to(port, port->queue_head);
 	while (velo_header_valid(port->ring[port->head % port->take.ring_slots * 8]) &&
 	       velo_header_seq(port->ring[port->head % port->take.ring_slots * 8]) == port->head) {
 		search(port->ring + port->head % port->take.ring_slots * 8 + 1, 7, "ring");
 		port->head++;
 	}
-	*port->ring_pointer = port->head;
+	ring_read_to(port, port->head);
 }
 
 static void do_wrong(unsigned int f)

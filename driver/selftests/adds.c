@@ -57,7 +57,7 @@ static void take_answers(struct adder *adder)
 		uint8_t cookie = velo_rma_notification_cookie(word);
 
 		entry[0] = 0;
-		*port->queue_pointer = ++port->queue_head;
+		queue_read_to(port, ++port->queue_head);
 		entry = port->queue + port->queue_head % port->take.queue_entries * 2;
 		if (!adder->is_under_way[cookie])
 			continue;
@@ -216,7 +216,7 @@ static void hog(void)
 		make_line(line, 1, 8);
 		while (context_arm(port.file, 0, 0) >= 0 || errno != ENODEV) {
 			for (i = 0; i < 50; i++)
-				store(port.target + 7 * 8, line, 8);
+				send_line(&port, 7, line, 8);
 			(void)!pwrite(port.file, words, sizeof(words),
 				      (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0));
 			usleep(HOG_NAP_US);

@@ -70,12 +70,14 @@ static void take(void)
 	CHECK(first.node == (uint32_t)sysfs_number("node"));
 	CHECK(first.ring_slots >= 64 && (first.ring_slots & (first.ring_slots - 1)) == 0);
 	CHECK(first.queue_entries >= 256);
-	CHECK(first.store_lines == 1);
+	CHECK(first.store_lines == maps_pages());
 	CHECK(first.ring_layout == VELO_CARD_RING_LAYOUT &&
 	      first.queue_layout == VELO_CARD_QUEUE_LAYOUT &&
 	      first.descriptor_layout == VELO_CARD_DESCRIPTOR_LAYOUT &&
 	      first.stores_layout == VELO_CARD_STORES_LAYOUT);
-	CHECK(fdinfo_has(file, "velo-number:\t7\nvelo-lines:\t1\nvelo-regions:\t0\nvelo-pages:\t0\n"));
+	CHECK(fdinfo_has(file, maps_pages() ? "velo-number:\t7\nvelo-lines:\t1\n" :
+					      "velo-number:\t7\nvelo-lines:\t0\n"));
+	CHECK(fdinfo_has(file, "velo-regions:\t0\nvelo-pages:\t0\n"));
 	CHECK(!fdinfo_has(other, "velo-"));
 	CHECK_FAILS(context_take(file, VELO_CARD_ANY, &second), EEXIST);
 	CHECK_FAILS(context_take(other, 7, &second), EBUSY);
@@ -95,10 +97,11 @@ static void take(void)
 static void sizes_of(int file, unsigned long call, const void *good, uint32_t first_bytes,
 		     uint32_t bytes)
 {
-	char *end = pages(3) + 2 * PAGE, *at;
+	const size_t page = system_page();
+	char *end = pages(3 * page / PAGE) + 2 * page, *at;
 	uint32_t *size;
 
-	CHECK(mprotect(end, PAGE, PROT_NONE) == 0);
+	CHECK(mprotect(end, page, PROT_NONE) == 0);
 	at = end - bytes;
 	memcpy(at, good, bytes);
 	size = (uint32_t *)at;
@@ -106,7 +109,7 @@ static void sizes_of(int file, unsigned long call, const void *good, uint32_t fi
 	CHECK_FAILS(ioctl(file, call, at), EINVAL);
 	*size = first_bytes - 1;
 	CHECK_FAILS(ioctl(file, call, at), EINVAL);
-	*size = PAGE + 1;
+	*size = page + 1;
 	CHECK_FAILS(ioctl(file, call, at), E2BIG);
 	*size = bytes + 1;
 	CHECK_FAILS(ioctl(file, call, at), EFAULT);
@@ -115,11 +118,11 @@ static void sizes_of(int file, unsigned long call, const void *good, uint32_t fi
 	size[1] |= 0x80000000;
 	CHECK_FAILS(ioctl(file, call, at), EINVAL);
 	/* What the driver's struct lacks. */
-	at = end - PAGE;
-	memset(at, 0, PAGE);
+	at = end - page;
+	memset(at, 0, page);
 	memcpy(at, good, bytes);
 	size = (uint32_t *)at;
-	*size = PAGE;
+	*size = page;
 	end[-1] = 1;
 	CHECK_FAILS(ioctl(file, call, at), E2BIG);
 	end[-1] = 0;
@@ -132,7 +135,7 @@ static void sizes_of(int file, unsigned long call, const void *good, uint32_t fi
 	*size = bytes + 8;
 	CHECK(ioctl(file, call, at) == 0 && at[bytes] == 0 && at[bytes + 8] == 1);
 	CHECK(*size == bytes + 8);
-	munmap(end - 2 * PAGE, 3 * PAGE);
+	munmap(end - 2 * page, 3 * page);
 }
 
 #define SIZES_OF(file, call, good, last)						\
@@ -176,14 +179,14 @@ static void take_all(void)
 		files[count] = open(DEVICE, O_RDWR | O_CLOEXEC);
 		if (files[count] < 0 || context_take(files[count], VELO_CARD_ANY, &take))
 			break;
-		CHECK(take.store_lines == (count < lines));
+		CHECK(take.store_lines == (maps_pages() && count < lines));
 		count++;
 	}
 	if (count < 256)
 		close(files[count]);
 	CHECK(count == sysfs_number("contexts_max") && sysfs_number("contexts") == count);
 	CHECK(count >= 64);
-	CHECK(sysfs_number("lines_free") == 0);
+	CHECK(sysfs_number("lines_free") == (maps_pages() ? 0 : lines));
 	more = open(DEVICE, O_RDWR | O_CLOEXEC);
 	CHECK_FAILS(context_take(more, VELO_CARD_ANY, &take), ENOSPC);
 	close(more);
@@ -194,28 +197,11 @@ static void take_all(void)
 
 /* --- mappings --------------------------------------------------------------------------------- */
 
-static void maps(void)
+/* Each kind and target is a page of its own. */
+static void pages_are_mapped(int file, uint64_t own)
 {
-	struct velo_card_take take;
-	int file = context_open(&take);
-	size_t ring_bytes = take.ring_slots * 64ul, queue_bytes = take.queue_entries * 16ul;
-	uint64_t own = target_page(take.node, take.number);
-	uint64_t *ring, *queue, *page;
-	const int both = PROT_READ | PROT_WRITE;
 	unsigned int kind;
-
-	ring = context_map(file, VELO_CARD_RING, 0, ring_bytes, PROT_READ);
-	queue = context_map(file, VELO_CARD_QUEUE, 0, queue_bytes, both);
-	CHECK(ring != MAP_FAILED && queue != MAP_FAILED);
-	CHECK(ring[0] == 0 && ring[ring_bytes / 8 - 1] == 0);
-	CHECK(store_signal(ring) == SIGSEGV);
-	CHECK_FAILS(mprotect(ring, ring_bytes, both), EACCES);
-	CHECK(store_signal(queue) == 0);
-	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, ring_bytes, both), EACCES);
-	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, ring_bytes + PAGE, PROT_READ), EINVAL);
-	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, ring_bytes, PAGE, PROT_READ), EINVAL);
-	CHECK_FAILS((long)context_map(file, VELO_CARD_QUEUE, PAGE, queue_bytes, both), EINVAL);
-	CHECK_FAILS((long)mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0), EINVAL);
+	uint64_t *page;
 
 	for (kind = VELO_CARD_RING_POINTER; kind <= VELO_CARD_DESCRIPTORS; kind++) {
 		page = context_map(file, kind, 0, PAGE, PROT_WRITE);
@@ -230,9 +216,50 @@ static void maps(void)
 	CHECK(page != MAP_FAILED);
 	CHECK_FAILS((long)mremap(page, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, 1ul << 28, PAGE, PROT_WRITE), EINVAL);
+	munmap(page, PAGE);
+}
+
+/* A page of the system's would have those of other contexts and targets. */
+static void pages_are_not_mapped(int file)
+{
+	unsigned int kind;
+
+	for (kind = VELO_CARD_RING_POINTER; kind <= VELO_CARD_TARGETS; kind++) {
+		CHECK_FAILS((long)context_map(file, kind, 0, PAGE, PROT_WRITE), EOPNOTSUPP);
+		CHECK_FAILS((long)context_map(file, kind, system_page(), system_page(), PROT_WRITE),
+			    EOPNOTSUPP);
+	}
+}
+
+static void maps(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	size_t ring_bytes = take.ring_slots * 64ul, queue_bytes = take.queue_entries * 16ul;
+	uint64_t own = target_page(take.node, take.number);
+	const int both = PROT_READ | PROT_WRITE;
+	uint64_t *ring, *queue;
+
+	CHECK(ring_bytes % system_page() == 0 && queue_bytes % system_page() == 0);
+	ring = context_map(file, VELO_CARD_RING, 0, ring_bytes, PROT_READ);
+	queue = context_map(file, VELO_CARD_QUEUE, 0, queue_bytes, both);
+	CHECK(ring != MAP_FAILED && queue != MAP_FAILED);
+	CHECK(ring[0] == 0 && ring[ring_bytes / 8 - 1] == 0);
+	CHECK(store_signal(ring) == SIGSEGV);
+	CHECK_FAILS(mprotect(ring, ring_bytes, both), EACCES);
+	CHECK(store_signal(queue) == 0);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, ring_bytes, both), EACCES);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, ring_bytes + PAGE, PROT_READ), EINVAL);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, ring_bytes, PAGE, PROT_READ), EINVAL);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_QUEUE, PAGE, queue_bytes, both), EINVAL);
+	CHECK_FAILS((long)mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0), EINVAL);
+
+	if (maps_pages())
+		pages_are_mapped(file, own);
+	else
+		pages_are_not_mapped(file);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_STORES, 0, PAGE, PROT_READ), EINVAL);
 	CHECK_FAILS((long)context_map(file, 99, 0, PAGE, PROT_READ), EINVAL);
-	munmap(page, PAGE);
 	close(file);
 	/* Mappings keep the context. */
 	CHECK(sysfs_number("contexts") == 1 && ring[0] == 0);
@@ -241,22 +268,19 @@ static void maps(void)
 	CHECK(sysfs_number("contexts") == 0);
 }
 
-static void grants(void)
+/* Whether a line may be stored to a target, which stores none. */
+static ssize_t may_store(int file, uint64_t target)
 {
-	struct velo_card_take take;
-	int file = context_open(&take);
-	uint64_t line[2] = { 0 };
+	return pwrite(file, NULL, 0, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, target));
+}
+
+static void grants_of_pages(int file, const struct velo_card_take *take)
+{
 	uint64_t *page;
 	char own[32];
-	const char *bad[] = { "some", "*", "* 0", "* 0 300", "* 3-2 0", "0 0-1 0x", "-1 0 0", "alls" };
-	unsigned int i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		CHECK(sysfs_write("grants", bad[i]) == EINVAL);
 	CHECK(sysfs_write("grants", "none\n") == 0);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, 0, PAGE, PROT_WRITE), EPERM);
-	CHECK_FAILS(pwrite(file, line, 16, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, 0)), EPERM);
-	CHECK(sysfs_write("grants", "none\n0 2-3 4-5\n1234 * *\n") == EINVAL);
 	CHECK(sysfs_write("grants", "none\n0 2-3 4-5\n1234 0-255 0-255\n") == 0);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, target_page(2, 3), PAGE, PROT_WRITE),
 		    EPERM);
@@ -270,9 +294,9 @@ static void grants(void)
 	munmap(page, 2 * PAGE);
 
 	/* A mapped page cannot be reached once its grant is gone. Zero is a message. */
-	snprintf(own, sizeof(own), "none\n0 %u %u\n", take.node, take.number);
+	snprintf(own, sizeof(own), "none\n0 %u %u\n", take->node, take->number);
 	CHECK(sysfs_write("grants", own) == 0);
-	page = context_map(file, VELO_CARD_TARGETS, target_page(take.node, take.number), PAGE,
+	page = context_map(file, VELO_CARD_TARGETS, target_page(take->node, take->number), PAGE,
 			   PROT_WRITE);
 	CHECK(page != MAP_FAILED && store_signal(page) == 0);
 	CHECK(sysfs_write("grants", "none") == 0);
@@ -287,8 +311,35 @@ static void grants(void)
 	CHECK(store_signal(page) == SIGBUS);
 	CHECK(sysfs_write("grants", "none all") == 0);
 	CHECK(store_signal(page) == 0);
-	close(file);
 	munmap(page, PAGE);
+}
+
+static void grants(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	uint64_t line[2] = { 0 };
+	const char *bad[] = { "some", "*", "* 0", "* 0 300", "* 3-2 0", "0 0-1 0x", "-1 0 0", "alls" };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		CHECK(sysfs_write("grants", bad[i]) == EINVAL);
+	CHECK(sysfs_write("grants", "none\n") == 0);
+	CHECK_FAILS(may_store(file, 0), EPERM);
+	CHECK_FAILS(pwrite(file, line, 16, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, 0)), EPERM);
+	CHECK(sysfs_write("grants", "none\n0 2-3 4-5\n1234 * *\n") == EINVAL);
+	CHECK(sysfs_write("grants", "none\n0 2-3 4-5\n1234 0-255 0-255\n") == 0);
+	CHECK_FAILS(may_store(file, target_page(2, 3)), EPERM);
+	CHECK_FAILS(may_store(file, target_page(4, 4)), EPERM);
+	CHECK(may_store(file, target_page(3, 4)) == 0 && may_store(file, target_page(2, 5)) == 0);
+	CHECK_FAILS(may_store(file, 1ul << 28), EINVAL);
+	if (maps_pages())
+		grants_of_pages(file, &take);
+	CHECK(sysfs_write("grants", "none all") == 0);
+	CHECK(may_store(file, target_page(255, 255)) == 0);
+	/* It stored nothing, and so it names nobody. */
+	CHECK(sysfs_number("counters/pcie_stores_dropped") == 0);
+	close(file);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -297,15 +348,17 @@ static void memory(void)
 {
 	struct velo_card_take take;
 	int file = context_open(&take), other = context_open(&take);
-	char *at = pages(16);
+	/* What is unmapped and moved is pages of the system; each has so many of the card's. */
+	const size_t size = system_page(), each = size / PAGE;
+	char *at = pages(16 * each);
 	struct velo_card_enter bad;
 	uint32_t page, next;
 	void *code = (void *)((uintptr_t)&memory & ~(PAGE - 1));
 
-	CHECK(context_enter(file, at, 16 * PAGE, 3, &page) == 0);
-	CHECK(sysfs_number("pages") == 16);
+	CHECK(context_enter(file, at, 16 * size, 3, &page) == 0);
+	CHECK(sysfs_number("pages") == (long)(16 * each));
 	CHECK(context_enter(file, at, PAGE, 1, &next) == 0 && next != page);
-	CHECK(sysfs_number("pages") == 17);
+	CHECK(sysfs_number("pages") == (long)(16 * each + 1));
 	CHECK_FAILS(context_withdraw(other, page), ENOENT);
 	CHECK_FAILS(context_withdraw(file, page + 1), ENOENT);
 	CHECK(context_withdraw(file, page) == 0 && context_withdraw(file, next) == 0);
@@ -318,7 +371,7 @@ static void memory(void)
 	CHECK_FAILS(context_enter(file, at, PAGE, 0, &page), EINVAL);
 	CHECK_FAILS(context_enter(file, at, PAGE, 8, &page), EINVAL);
 	CHECK_FAILS(context_enter(file, (void *)-PAGE, 2 * PAGE, 3, &page), EINVAL);
-	CHECK_FAILS(context_enter(file, (void *)(-2 * PAGE), PAGE, 3, &page), EFAULT);
+	CHECK_FAILS(context_enter(file, (void *)(-2 * size), PAGE, 3, &page), EFAULT);
 	CHECK_FAILS(context_enter(file, at, 1ul << 40, 3, &page), ENOSPC);
 	CHECK_FAILS(context_enter(file, NULL, PAGE, 3, &page), EFAULT);
 	CHECK_FAILS(context_enter(file, code, PAGE, 3, &page), EFAULT);
@@ -330,42 +383,57 @@ static void memory(void)
 	CHECK_FAILS(ioctl(file, VELO_CARD_WITHDRAW, NULL), EFAULT);
 
 	/* Memory that can be read, only. */
-	mprotect(at, PAGE, PROT_READ);
+	mprotect(at, size, PROT_READ);
 	CHECK_FAILS(context_enter(file, at, PAGE, 2, &page), EFAULT);
 	CHECK(context_enter(file, at, PAGE, 1, &page) == 0);
 
 	/* A part of it is unmapped, or moved: all of it is withdrawn. */
-	CHECK(context_enter(file, at + 4 * PAGE, 4 * PAGE, 3, &next) == 0);
-	CHECK(context_enter(file, at + 8 * PAGE, 2 * PAGE, 3, &next) == 0);
-	CHECK(sysfs_number("pages") == 7);
-	munmap(at + 5 * PAGE, PAGE);
-	CHECK(sysfs_number("pages") == 3);
-	CHECK(mremap(at + 8 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, pages(2)) !=
-	      MAP_FAILED);
+	CHECK(context_enter(file, at + 4 * size, 4 * size, 3, &next) == 0);
+	CHECK(context_enter(file, at + 8 * size, 2 * size, 3, &next) == 0);
+	CHECK(sysfs_number("pages") == (long)(6 * each + 1));
+	munmap(at + 5 * size, size);
+	CHECK(sysfs_number("pages") == (long)(2 * each + 1));
+	CHECK(mremap(at + 8 * size, 2 * size, 2 * size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		     pages(2 * each)) != MAP_FAILED);
 	CHECK(sysfs_number("pages") == 1);
-	CHECK_FAILS(context_enter(file, at + 4 * PAGE, 4 * PAGE, 3, &page), EFAULT);
+	CHECK_FAILS(context_enter(file, at + 4 * size, 4 * size, 3, &page), EFAULT);
+	/* The same of a part of a page of the system. */
+	CHECK(context_enter(file, at + 11 * size - PAGE, PAGE, 3, &next) == 0);
+	CHECK(sysfs_number("pages") == 2);
+	munmap(at + 10 * size, size);
+	CHECK(sysfs_number("pages") == 1);
 	close(file);
 	close(other);
 	CHECK(sysfs_number("pages") == 0);
 }
 
-/* An ordinary user's limit. */
+/* An ordinary user's limit. What is pinned is pages of the system. */
 static void memory_limit(void)
 {
-	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
+	const size_t size = system_page(), each = size / PAGE;
+	struct rlimit limit = { 8 * size, 8 * size };
 	struct velo_card_take take;
 	int file = context_open(&take);
-	char *at = pages(16);
-	uint32_t page;
+	char *at = pages(16 * each);
+	uint32_t page, parts[8];
+	unsigned int i;
 
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 	CHECK(setuid(1000) == 0);
-	CHECK_FAILS(context_enter(file, at, 9 * PAGE, 3, &page), ENOMEM);
-	CHECK(context_enter(file, at, 8 * PAGE, 3, &page) == 0);
-	CHECK_FAILS(context_enter(file, at + 8 * PAGE, PAGE, 3, &page), ENOMEM);
-	CHECK(context_withdraw(file, page) == -1);
-	munmap(at + 7 * PAGE, PAGE); /* This gives back all eight. */
-	CHECK(context_enter(file, at + 8 * PAGE, 8 * PAGE, 3, &page) == 0);
+	CHECK_FAILS(context_enter(file, at, 9 * size, 3, &page), ENOMEM);
+	CHECK(context_enter(file, at, 8 * size, 3, &page) == 0);
+	CHECK_FAILS(context_enter(file, at + 8 * size, PAGE, 3, &page), ENOMEM);
+	munmap(at + 7 * size, size); /* This gives back all eight. */
+	for (i = 0; i < 8; i++) /* A part of a page counts as much as the whole one. */
+		CHECK(context_enter(file, at + (8 + i) * size, PAGE, 3, &parts[i]) == 0);
+	CHECK_FAILS(context_enter(file, at + 8 * size, PAGE, 3, &page), ENOMEM);
+	for (i = 0; i < 8; i++)
+		CHECK(context_withdraw(file, parts[i]) == 0);
+	/* Across the end of one it is two. */
+	CHECK(context_enter(file, at + 9 * size - PAGE, 6 * size + 2 * PAGE, 3, &page) == 0);
+	CHECK_FAILS(context_enter(file, at, PAGE, 3, &parts[0]), ENOMEM);
+	CHECK(context_withdraw(file, page) == 0);
+	CHECK(context_enter(file, at + 8 * size, 8 * size, 3, &page) == 0);
 	CHECK_FAILS(open(DEVICE, O_RDWR), EACCES);
 }
 
@@ -543,13 +611,14 @@ static void send_and_receive(unsigned int lines)
 	struct port to, from;
 	uint64_t line[9];
 	unsigned int words, burst, sent, i;
+	bool is_twice = !lines;
 	uint64_t at;
 
 	port_open(&to, VELO_CARD_ANY);
 	port_open(&from, to.take.number);
 	for (words = 1; words <= 8; words++) {
 		make_line(line, (uint8_t)words, words);
-		store(from.target + (words - 1) * 8, line, words);
+		send_line(&from, words - 1, line, words);
 		if (!receive(&to, (uint8_t)words, words, from.take.number))
 			goto out;
 		wait_until_taken(&from);
@@ -570,14 +639,20 @@ static void send_and_receive(unsigned int lines)
 		    EINVAL);
 	CHECK_FAILS(pwrite(from.file, line, 64, 0), EINVAL);
 	/* A burst is as many as the share holds if the host splits each into its words. */
-	burst = from.take.store_lines / 2;
+	burst = maps_pages() ? from.take.store_lines / 2 : 4;
 	lines = lines ? lines : 2 * to.take.ring_slots;
 	if (!CHECK(burst > 0))
 		goto out;
+	/* The kernel tells the card what was read, so often that the ring would be full without it. */
+	if (is_twice)
+		pointers_unmap(&to);
 	for (i = 0; i < lines; i = sent) {
+		if (maps_pages() && to.ring_pointer == MAP_FAILED && i > to.take.ring_slots + burst)
+			to.ring_pointer = context_map(to.file, VELO_CARD_RING_POINTER, 0, PAGE,
+						      PROT_WRITE);
 		for (sent = i; sent < lines && sent < i + burst; sent++) {
 			make_line(line, (uint8_t)sent, 2);
-			store(from.target + 8, line, 2);
+			send_line(&from, 1, line, 2);
 		}
 		for (; i < sent; i++) {
 			if (!receive(&to, (uint8_t)i, 2, from.take.number))
@@ -602,6 +677,20 @@ static void messages_again(void)
 	send_and_receive(100);
 }
 
+/* The same of the queue, which the kernel tells the card about. */
+static void notifications(void)
+{
+	struct port port;
+	unsigned int i;
+
+	port_open_at(&port, 7, VELO_CARD_ANY); /* Not the first one, whose pointer is at the beginning. */
+	pointers_unmap(&port);
+	for (i = 0; i < port.take.queue_entries + 8; i++)
+		if (!CHECK(put(&port, 0, 0, 8) >= 0))
+			break;
+	port_close(&port);
+}
+
 struct later {
 	struct port *from;
 	volatile bool sleeping;
@@ -616,7 +705,7 @@ static void *send_later(void *argument)
 		;
 	usleep(200000);
 	make_line(line, 5, 8);
-	store(later->from->target + 7 * 8, line, 8);
+	send_line(later->from, 7, line, 8);
 	return NULL;
 }
 
@@ -694,7 +783,7 @@ static void closed(void)
 	CHECK(notify(&from, to.take.number) == VELO_ERROR_NONE);
 	CHECK(notified(&to, words) && velo_rma_notification_error(words[0]) == VELO_ERROR_NONE);
 	make_line(line, 1, 8);
-	store(from.target + 7 * 8, line, 8);
+	send_line(&from, 7, line, 8);
 	wait_until_taken(&from);
 	port_close(&to);
 	CHECK(sysfs_number("counters/dropped") == dropped);
@@ -707,19 +796,44 @@ static void closed(void)
 	CHECK(sysfs_number("counters/completer_error_context") == to.take.number);
 	CHECK(notify(&from, to.take.number) == VELO_ERROR_CONTEXT);
 
-	next.file = open(DEVICE, O_RDWR | O_CLOEXEC);
-	CHECK(context_take(next.file, to.take.number, &next.take) == 0);
-	CHECK(next.take.opened == to.take.opened + 1);
-	next.ring = context_map(next.file, VELO_CARD_RING, 0, PAGE, PROT_READ);
-	CHECK(next.ring != MAP_FAILED && next.ring[0] == 0);
-	next.ring_pointer = context_map(next.file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
-	next.head = next.queue_head = 0;
-	store(from.target + 7 * 8, line, 8);
+	port_open_at(&next, to.take.number, VELO_CARD_ANY);
+	CHECK(next.take.number == to.take.number && next.take.opened == to.take.opened + 1);
+	CHECK(next.ring[0] == 0);
+	send_line(&from, 7, line, 8);
 	CHECK(receive(&next, 1, 8, from.take.number));
-	munmap((void *)next.ring, PAGE);
-	munmap((void *)next.ring_pointer, PAGE);
-	close(next.file);
+	port_close(&next);
 	port_close(&from);
+}
+
+/* --- read pointers ---------------------------------------------------------------------------- */
+
+/* By the kernel; what they do is seen in messages() and notifications(). */
+static void pointers(void)
+{
+	const unsigned int kinds[] = { VELO_CARD_RING_POINTER, VELO_CARD_QUEUE_POINTER };
+	struct velo_card_take take;
+	int file = open(DEVICE, O_RDWR | O_CLOEXEC);
+	uint64_t words[2] = { 0 };
+	unsigned int i;
+	off_t at;
+
+	for (i = 0; i < 2; i++) {
+		at = (off_t)VELO_CARD_OFFSET(kinds[i], 0);
+		CHECK_FAILS(pwrite(file, words, 8, at), EBADFD);
+	}
+	CHECK(context_take(file, VELO_CARD_ANY, &take) == 0);
+	for (i = 0; i < 2; i++) {
+		at = (off_t)VELO_CARD_OFFSET(kinds[i], 0);
+		CHECK(pwrite(file, words, 8, at) == 8);
+		CHECK_FAILS(pwrite(file, words, 0, at), EINVAL);
+		CHECK_FAILS(pwrite(file, words, 4, at), EINVAL);
+		CHECK_FAILS(pwrite(file, words, 16, at), EINVAL);
+		CHECK_FAILS(pwrite(file, words, 8, at + 8), EINVAL);
+		CHECK_FAILS(pwrite(file, words, 8, at + (off_t)PAGE), EINVAL);
+		CHECK_FAILS(pwrite(file, (void *)-PAGE, 8, at), EFAULT);
+		CHECK_FAILS(pread(file, words, 8, at), EINVAL);
+	}
+	close(file);
 }
 
 /* --- settings --------------------------------------------------------------------------------- */
@@ -814,8 +928,8 @@ static void traces(void)
 	CHECK(file_write(TRACING "events/velo/enable", "0") == 0);
 	read_trace();
 
-	at = expect(at, "velo_take: card=0 number=%u user=0 lines=8 opened=%u\n", number,
-		    port.take.opened);
+	at = expect(at, "velo_take: card=0 number=%u user=0 lines=%u opened=%u\n", number,
+		    port.take.store_lines, port.take.opened);
 	at = expect(at, "velo_enter: card=0 number=%u first_page=%u page_count=2 rights=3 ", number,
 		    page);
 	expect(at, "velo_send: card=0 number=%u offset=0x%lx len_bytes=8 result=8\n", number, own);
@@ -831,17 +945,23 @@ static void traces(void)
 
 /* --- the card goes ---------------------------------------------------------------------------- */
 
+/* Some page that can be mapped. */
+static unsigned int kind_to_store_to(void)
+{
+	return maps_pages() ? VELO_CARD_RING_POINTER : VELO_CARD_QUEUE;
+}
+
 /* The function is reset under open files. */
 static void reset(void)
 {
 	struct velo_card_take take;
 	int file = context_open(&take), reset_file, other;
-	volatile uint64_t *pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
+	volatile uint64_t *pointer = context_map(file, kind_to_store_to(), 0, PAGE, PROT_WRITE);
 	struct pollfd poll_file = { file, POLLIN, 0 };
 	long resets = sysfs_number("resets");
 	char *at = pages(2);
 	uint32_t page;
-	uint64_t word;
+	uint64_t word = 0;
 
 	CHECK(context_enter(file, at, 2 * PAGE, 3, &page) == 0);
 	CHECK(pointer != MAP_FAILED && store_signal(pointer) == 0);
@@ -856,6 +976,8 @@ static void reset(void)
 	CHECK_FAILS(context_withdraw(file, page), ENODEV);
 	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), ENODEV);
 	CHECK_FAILS(pread(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)), ENODEV);
+	CHECK_FAILS(pwrite(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_RING_POINTER, 0)), ENODEV);
+	CHECK_FAILS(may_store(file, 0), ENODEV);
 	/* Another one works. */
 	other = context_open(&take);
 	CHECK(context_enter(other, at, 2 * PAGE, 3, &page) == 0);
@@ -869,9 +991,9 @@ static void removal(void)
 {
 	struct velo_card_take take;
 	int file = context_open(&take), other;
-	volatile uint64_t *pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
+	volatile uint64_t *pointer = context_map(file, kind_to_store_to(), 0, PAGE, PROT_WRITE);
 	struct pollfd poll_file = { file, POLLIN, 0 };
-	char *at = pages(2);
+	char *at = pages(2 * system_page() / PAGE);
 	uint32_t page;
 
 	CHECK(context_enter(file, at, 2 * PAGE, 3, &page) == 0);
@@ -882,14 +1004,14 @@ static void removal(void)
 	CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
 	CHECK_FAILS(context_withdraw(file, page), ENODEV);
 	CHECK_FAILS(context_enter(file, at, PAGE, 3, &page), ENODEV);
-	munmap(at, PAGE);
+	munmap(at, system_page());
 	close(file);
 	munmap((void *)pointer, PAGE); /* Now its number is free again. */
 	other = open("/sys/bus/pci/rescan", O_WRONLY);
 	CHECK(other >= 0 && write(other, "1", 1) == 1);
 	close(other);
 	other = context_open(&take);
-	CHECK(context_enter(other, at + PAGE, PAGE, 3, &page) == 0);
+	CHECK(context_enter(other, at + system_page(), PAGE, 3, &page) == 0);
 	close(other);
 }
 
@@ -913,11 +1035,13 @@ int main(int argc, char **argv)
 		{ "take_all", take_all },
 		{ "maps", maps },
 		{ "grants", grants },
+		{ "pointers", pointers },
 		{ "memory", memory },
 		{ "memory_limit", memory_limit_as_a_child },
 		{ "shares", shares_as_a_child },
 		{ "processes", processes },
 		{ "messages", plain ? NULL : messages },
+		{ "notifications", plain ? NULL : notifications },
 		{ "wakes", plain ? NULL : wakes },
 		{ "closed", plain ? NULL : closed },
 		{ "remote_memory", plain ? NULL : remote_memory },

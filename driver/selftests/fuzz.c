@@ -25,7 +25,7 @@ static volatile uint64_t *calls;
 /* Of a process, whose threads share them. */
 static int files[FILES];
 static struct velo_card_take takes[FILES];
-static char *area;
+static char *area; /* of the system's pages, in which regions are of the card's */
 static volatile uint32_t newest_page;
 
 /* Of a thread, which faults when another one unmaps what it stores to. */
@@ -141,7 +141,8 @@ static void touch(void)
 
 static void memory(unsigned int f)
 {
-	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
+	uint64_t each = system_page() / PAGE, first = below(AREA_PAGES * each);
+	uint64_t count = 1 + below(AREA_PAGES * each - first);
 	struct velo_card_enter enter = {
 		.address = below(16) ? (uintptr_t)area + first * PAGE : random_number(),
 		.len_bytes = below(16) ? count * PAGE : any_number(),
@@ -169,21 +170,22 @@ static void withdraw(unsigned int f)
 static void change_area(void)
 {
 	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
-	char *at = area + first * PAGE;
+	size_t len_bytes = count * system_page();
+	char *at = area + first * system_page();
 
 	switch (below(4)) {
 	case 0:
-		mmap(at, count * PAGE, PROT_READ | PROT_WRITE,
+		mmap(at, len_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		break;
 	case 1:
-		madvise(at, count * PAGE, MADV_DONTNEED);
+		madvise(at, len_bytes, MADV_DONTNEED);
 		break;
 	case 2:
-		mprotect(at, count * PAGE, below(2) ? PROT_READ : PROT_READ | PROT_WRITE);
+		mprotect(at, len_bytes, below(2) ? PROT_READ : PROT_READ | PROT_WRITE);
 		break;
 	default:
-		munmap(at, count * PAGE);
+		munmap(at, len_bytes);
 	}
 }
 
@@ -207,8 +209,9 @@ static void other_calls(unsigned int f)
 	};
 	struct pollfd poll_file = { files[f], POLLIN, 0 };
 	uint64_t line[8] = { velo_header_pack(0, 1, 8, 0, 0) };
-	uint64_t offset = VELO_CARD_OFFSET(below(8), below(2) ? any_number() :
-				target_page(takes[f].node, takes[f].number) | 1 << 6);
+	uint64_t rest = below(2) ? any_number() :
+				   target_page(takes[f].node, takes[f].number) | 1 << 6;
+	uint64_t offset = VELO_CARD_OFFSET(below(8), below(4) ? rest : 0);
 
 	switch (below(6)) {
 	case 0:
@@ -277,7 +280,7 @@ static void live(void)
 
 	signal(SIGBUS, fault);
 	signal(SIGSEGV, fault);
-	area = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	area = mmap(NULL, AREA_PAGES * system_page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		    -1, 0);
 	for (i = 0; i < FILES; i++)
 		files[i] = open(DEVICE, O_RDWR);

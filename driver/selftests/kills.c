@@ -27,10 +27,22 @@ static void step(void)
 }
 
 
+/* By the page, and where there is none by the kernel. */
+static void store_or_write(int file, volatile uint64_t *page, uint64_t offset,
+			   const uint64_t *words, unsigned int count)
+{
+	unsigned int i;
+
+	if (page == MAP_FAILED)
+		(void)!pwrite(file, words, count * 8, (off_t)offset);
+	for (i = 0; page != MAP_FAILED && i < count; i++)
+		page[i] = words[i];
+}
+
 /* What a process does, in a loop until it is killed. */
 static void work(void)
 {
-	const size_t len = 16 * PAGE;
+	const size_t len = 16 * system_page();
 
 	for (;;) {
 		struct velo_card_take take;
@@ -38,7 +50,8 @@ static void work(void)
 		int file = context_open(&take), child;
 		volatile uint64_t *target, *ring, *pointer, *descriptors;
 		uint32_t from, to;
-		uint64_t own = target_page(take.node, take.number);
+		uint64_t own = target_page(take.node, take.number), seen;
+		uint64_t line[2] = { 0, 1 };
 		unsigned int i;
 
 		step();
@@ -63,14 +76,17 @@ static void work(void)
 				velo_registered_address_pack(0, to),
 			};
 
-			target[8] = velo_header_pack(0, 1, 8, 0, 0);
-			target[9] = 1;
+			line[0] = velo_header_pack(0, 1, 8, 0, 0);
+			store_or_write(file, target == MAP_FAILED ? target : target + 8,
+				       VELO_CARD_OFFSET(VELO_CARD_TARGETS, own | 1 << 6), line, 2);
 			step();
-			descriptors[0] = words[0];
-			descriptors[1] = words[1];
-			descriptors[2] = words[2];
+			store_or_write(file, descriptors,
+				       VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0), words,
+				       VELO_RMA_DESCRIPTOR_WORDS);
 			step();
-			*pointer = ring[0] & 1;
+			seen = ring[0] & 1;
+			store_or_write(file, pointer, VELO_CARD_OFFSET(VELO_CARD_RING_POINTER, 0),
+				       &seen, 1);
 		}
 		child = fork();
 		if (child == 0)
@@ -78,15 +94,17 @@ static void work(void)
 		step();
 		context_withdraw(file, from);
 		step();
-		munmap(at + len / 2, PAGE);
+		munmap(at + len / 2, system_page());
 		step();
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 		munmap(at, len);
 		munmap((void *)ring, take.ring_slots * 64ul);
-		munmap((void *)target, PAGE);
-		munmap((void *)descriptors, PAGE);
-		munmap((void *)pointer, PAGE);
+		if (maps_pages()) {
+			munmap((void *)target, PAGE);
+			munmap((void *)descriptors, PAGE);
+			munmap((void *)pointer, PAGE);
+		}
 		close(file);
 		step();
 	}

@@ -21,6 +21,7 @@
 #include "velo/spec.h"
 #include "velo/pcie_spec.h"
 
+/* Of the card; those of the system may be larger. */
 #define PAGE 4096ul
 #define DEVICE "/dev/velo0"
 #define SYSFS "/sys/class/velo/velo0/"
@@ -53,7 +54,11 @@ int context_withdraw(int file, uint32_t first_page);
 /* 0: the ring has a slot, or the queue an entry, behind these; 1: poll() will tell; -1: error. */
 int context_arm(int file, uint16_t ring_head, uint16_t queue_head);
 
+/* Pages of the card, which may be a part of one of the system's. */
 void *pages(unsigned int count);
+size_t system_page(void);
+/* Whether a process may have single pages of the card: larger ones of the system's are not mapped. */
+bool maps_pages(void);
 /* The signal that a store to a page ends with; 0: none. */
 int store_signal(volatile uint64_t *at);
 
@@ -69,7 +74,7 @@ struct user {
 struct user user_start(unsigned int number, void (*test)(void));
 void user_end(struct user user);
 
-/* A context, all that can be mapped of it, and a page to store to a target. */
+/* A context, all that can be mapped of it, and a page to store to a target; else MAP_FAILED. */
 struct port {
 	int file;
 	struct velo_card_take take;
@@ -77,8 +82,9 @@ struct port {
 	volatile uint64_t *queue;
 	volatile uint64_t *ring_pointer;
 	volatile uint64_t *queue_pointer;
-	volatile uint64_t *descriptors; /* MAP_FAILED: its user may not send to everybody */
+	volatile uint64_t *descriptors; /* for those who may send to everybody */
 	volatile uint64_t *target;
+	uint64_t target_page;
 	uint16_t head;
 	uint16_t queue_head;
 };
@@ -95,6 +101,8 @@ void port_open_at(struct port *port, uint32_t number, uint32_t to_context);
 /* The same, to any target page and with lines; false: it failed, and @port has nothing. */
 bool port_try(struct port *port, uint32_t number, uint32_t lines, uint64_t target);
 void port_close(struct port *port);
+/* From now on the kernel tells the card what was read. */
+void pointers_unmap(struct port *port);
 uint64_t stores(struct port *port);
 /* A store by the kernel, repeated as long as its lines are not free in time. */
 bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes, off_t offset);
@@ -102,6 +110,14 @@ bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes,
 uint32_t dropped(struct port *port);
 void wait_until_taken(struct port *port);
 void store(volatile uint64_t *at, const uint64_t *line, unsigned int words);
+/*
+ * Sends a line to the port's target: by its page, and where there is none by the kernel, until the
+ * card has it. Place: of a line in the page.
+ */
+void send_line(struct port *port, unsigned int place, const uint64_t *line, unsigned int words);
+/* Tell the card what was read: by the page, and where there is none by the kernel. */
+void ring_read_to(struct port *port, uint64_t head);
+void queue_read_to(struct port *port, uint64_t head);
 void make_line(uint64_t *line, uint8_t tag, unsigned int words);
 /* The next line; one that the host has split comes in several slots. */
 bool next_line(struct port *port, uint64_t *line, uint32_t *sender);
