@@ -11,7 +11,8 @@
  * had, less those that have gone on to the node. That is one call of the kernel for a share. Before
  * it a fence empties the processor's write-combining buffers. A share that does not hold a line is
  * of no use: then the kernel, which has one of its own, stores each line (pwrite). That is one call
- * a line.
+ * a line. So it is with a kernel whose pages are larger than the card's: it maps none of these, and
+ * the kernel stores the read pointers, too.
  *
  * Parts of a line have to come in ascending order (recombine.h). A write-combining buffer that is
  * full leaves as one; in which order the words of another leave no processor promises. So a line
@@ -51,7 +52,7 @@ struct card {
     const struct host_context *context;
     int file;
     uint64_t *ring, *queue;
-    volatile uint64_t *ring_pointer, *queue_pointer;
+    volatile uint64_t *ring_pointer, *queue_pointer; /* NULL: the kernel stores to them. */
     /* Threads have connections of one port each; a line must not mix with another one's, as parts
      * of two lines of one context cannot be told apart. */
     pthread_mutex_t storing;
@@ -175,6 +176,13 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
     return result;
 }
 
+/* A page of the card; false: it cannot be mapped. A kernel with larger pages maps none: NULL. */
+static bool map_pointer(const struct card *card, unsigned kind, volatile uint64_t **page)
+{
+    *page = map_file(card, kind, 0, HOST_PAGE_BYTES, PROT_WRITE);
+    return *page || errno == EOPNOTSUPP;
+}
+
 /* The driver maps ring, queue and pages in the layouts that this library was built with. */
 static int check_layouts(const struct velo_card_take *taken)
 {
@@ -195,12 +203,13 @@ static bool map_all(struct card *card, const struct host_context *context, uint3
 {
     card->ring =
         map_file(card, VELO_CARD_RING, 0, (size_t)context->ring_slots * VELO_LINE_BYTES, PROT_READ);
-    card->ring_pointer = map_file(card, VELO_CARD_RING_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
+    if (!card->ring || !map_pointer(card, VELO_CARD_RING_POINTER, &card->ring_pointer))
+        return false;
     if (store_lines >= LINE_WORDS) {
         card->share = store_lines;
         card->targets = calloc(TARGETS, sizeof *card->targets);
     }
-    return card->ring && card->ring_pointer && (card->share == 0 || card->targets);
+    return card->share == 0 || card->targets;
 }
 
 static int watch_card(struct card *card)
@@ -274,8 +283,7 @@ static int queue_open(struct host_context *context)
         return VELO_OK;
     card->queue = map_file(card, VELO_CARD_QUEUE, 0, (size_t)context->queue_entries * 16,
                            PROT_READ | PROT_WRITE);
-    card->queue_pointer = map_file(card, VELO_CARD_QUEUE_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
-    if (!card->queue || !card->queue_pointer)
+    if (!card->queue || !map_pointer(card, VELO_CARD_QUEUE_POINTER, &card->queue_pointer))
         return host_fail(VELO_ERR_STATE, "%s gives no notification queue: %s", card_path(),
                          strerror(errno));
     context->queue = card->queue;
@@ -332,16 +340,22 @@ static bool has_room(struct card *card, uint32_t len_words)
     return card->under_way + len_words <= card->share;
 }
 
+static bool write_by_call(const struct card *card, unsigned kind, uint64_t address,
+                          const uint64_t *words, size_t len_bytes)
+{
+    ssize_t written;
+    do
+        written = pwrite(card->file, words, len_bytes, (off_t)VELO_CARD_OFFSET(kind, address));
+    while (written < 0 && errno == EINTR);
+    return written == (ssize_t)len_bytes;
+}
+
 /* Without a share of the card's places. After EAGAIN the card does not have the line; after other
  * errors it may have, so the line is not repeated. */
 static bool store_by_call(const struct card *card, unsigned kind, uint64_t address,
                           const uint64_t *line, size_t len_bytes)
 {
-    ssize_t written;
-    do
-        written = pwrite(card->file, line, len_bytes, (off_t)VELO_CARD_OFFSET(kind, address));
-    while (written < 0 && errno == EINTR);
-    return written == (ssize_t)len_bytes || errno != EAGAIN;
+    return write_by_call(card, kind, address, line, len_bytes) || errno != EAGAIN;
 }
 
 static bool store_by_share(struct card *card, uint64_t address, const uint64_t *line,
@@ -386,16 +400,20 @@ static bool may_send(const struct host_context *context, uint16_t number)
     struct card *card = card_of(context);
     if (card->share)
         return target_page(card, number) != NULL;
-    void *page = map_file(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES,
-                          HOST_PAGE_BYTES, PROT_WRITE);
-    unmap_file(page, HOST_PAGE_BYTES);
-    return page;
+    /* Nothing is stored; the driver says whether it would be. */
+    return write_by_call(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES, NULL, 0);
 }
 
 static void register_write(const struct host_context *context, uint64_t offset, uint64_t value)
 {
     struct card *card = card_of(context);
-    *(offset == HOST_REG_READ_POINTERS ? card->ring_pointer : card->queue_pointer) = value;
+    bool is_ring = offset == HOST_REG_READ_POINTERS;
+    volatile uint64_t *page = is_ring ? card->ring_pointer : card->queue_pointer;
+    if (page)
+        *page = value;
+    else
+        (void)write_by_call(card, is_ring ? VELO_CARD_RING_POINTER : VELO_CARD_QUEUE_POINTER, 0,
+                            &value, sizeof value);
 }
 
 static bool memory_enter(const struct host_context *context, uint64_t address, uint64_t len_bytes,
