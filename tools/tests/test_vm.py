@@ -19,7 +19,7 @@ from velo import arguments, cli, tree
 from velo.cluster import description
 from velo.errors import VeloError
 from velo.runtime import openmpi
-from vm import debug_kernel, guest, image, packages, plan, session
+from vm import built_kernel, guest, image, packages, plan, session
 
 FAKE = Path(__file__).with_name("fake_machine.py")
 TOOLS = FAKE.parents[1]
@@ -41,7 +41,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     components = checkout / "build" / "lib" / "velo" / "openmpi"
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: components)
     made = image.Images(*(tmp_path / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu")))
-    monkeypatch.setattr(image, "ensure", lambda debug=False, suite="", architecture="": made)
+    monkeypatch.setattr(image, "ensure", lambda built=None, suite="", architecture="": made)
 
     def fake(folder: Path, program: str, *words: str) -> list[str]:
         kind = "qemu" if "qemu" in program else "virtiofsd"
@@ -270,6 +270,11 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "give --plain or --shell" in refusal(house, *arm64, "--", "x")
     assert "leave these out" in refusal(house, *arm64, "--plain", "--iommu", "--", "x")
     assert "--arm64 --headers) " in refusal(house, "--arm64", "--plain", "--", "x")
+    large = ("--arm64", "--large-pages")
+    assert "--large-pages --headers) " in refusal(house, *large, "--plain", "--", "x")
+    assert "leave it or --kernel out" in refusal(house, *large, "--kernel", "forky", "--", "x")
+    with pytest.raises(VeloError, match="give --arm64, too"):
+        plan.system(cli.build_parser().parse_args(["vm", "--large-pages", "--headers"]))
     assert "give a guest 1 to 8" in refusal(house, "--processors", "9", "--", "x")
     (house / "tree" / "build" / "driver" / "velo.ko").unlink()
     assert "make -C driver KDIR=$(velo vm --headers)'" in refusal(house, "--", "x")
@@ -437,7 +442,7 @@ def stand_in(folder: str) -> None:
     openmpi.component_folder = lambda layer: checkout / "build" / "lib" / "velo" / "openmpi"
     paths = (house / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu"))
     images = image.Images(*paths)
-    image.ensure = lambda debug=False, suite="", architecture="": images
+    image.ensure = lambda built=None, suite="", architecture="": images
     guest.loaded = lambda folder, program, *words: [
         sys.executable, str(FAKE), "qemu" if "qemu" in program else "virtiofsd", *words
     ]  # fmt: skip
@@ -637,12 +642,13 @@ MAKE = """#!{python}
 import os, sys, time
 from pathlib import Path
 source = Path(sys.argv[sys.argv.index("-C") + 1])
+assert ("ARCH=arm64" in sys.argv) == ("{image}" == "arch/arm64/boot/Image")
 if "allnoconfig" in sys.argv:
     asked = next(word for word in sys.argv if word.startswith("KCONFIG_ALLCONFIG="))
     lines = Path(asked.partition("=")[2]).read_text().splitlines()
     kept = [line for line in lines if os.environ.get("LOST", "none") not in line]
     (source / ".config").write_text("\\n".join(kept))
-elif "bzImage" in sys.argv:
+elif Path("{image}").name in sys.argv:
     print("  CC      init/main.o", flush=True)
     if os.environ.get("COMPILES") == "no":
         print("init/main.c:1: error: no", flush=True)
@@ -653,11 +659,11 @@ elif "bzImage" in sys.argv:
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    image = source / "arch/x86/boot/bzImage"
+    image = source / "{image}"
     image.parent.mkdir(parents=True, exist_ok=True)
     image.write_text("an image")
 elif "kernelrelease" in sys.argv:
-    print("6.1.9-velo-debug")
+    print("6.1.9-velo-own")
 """
 
 # For tar: decompresses its input.
@@ -667,22 +673,27 @@ sys.stdout.buffer.write(lzma.decompress(sys.stdin.buffer.read()))
 """
 
 
+def put_make(programs: Path, kernel: built_kernel.Kernel) -> None:
+    """What builds that kernel."""
+    kept = [name for name in kernel.kept if name != ".config"]
+    text = MAKE.format(python=sys.executable, kept=kept, image=kernel.image)
+    (programs / "make").write_text(text)
+
+
 @pytest.fixture
 def kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of a kernel's source, and programs that build it; returns the folder of these."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in debug_kernel.PROGRAMS:  # This machine need not have them.
+    for name in built_kernel.LARGE_PAGES.programs:  # This machine need not have them.
         path = programs / name
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
     (programs / "xz").write_text(XZ.format(python=sys.executable))
-    (programs / "make").write_text(
-        MAKE.format(python=sys.executable, kept=[k for k in debug_kernel.KEPT if k != ".config"])
-    )
+    put_make(programs, built_kernel.DEBUG)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("VELO_VM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(debug_kernel, "PROGRESS_INTERVAL_S", 0.1)
+    monkeypatch.setattr(built_kernel, "PROGRESS_INTERVAL_S", 0.1)
 
     def ensure(wanted: packages.Wanted) -> Path:
         folder = packages.cache_folder() / wanted.name
@@ -697,19 +708,33 @@ def kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return programs
 
 
-def test_a_debug_kernel_is_built_once(
-    kernel_source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("kernel", "has"),
+    [
+        (built_kernel.DEBUG, "CONFIG_KASAN=y"),
+        (built_kernel.LARGE_PAGES, "CONFIG_ARM64_64K_PAGES=y"),
+    ],
+)
+def test_a_kernel_is_built_once(
+    kernel_source: Path,
+    capsys: pytest.CaptureFixture[str],
+    kernel: built_kernel.Kernel,
+    has: str,
 ) -> None:
-    folder = debug_kernel.ensure()
-    assert (folder / "boot" / "vmlinuz-6.1.9-velo-debug").read_text() == "an image"
+    put_make(kernel_source, kernel)
+    folder = built_kernel.ensure(kernel)
+    assert (folder / "boot" / "vmlinuz-6.1.9-velo-own").read_text() == "an image"
     assert "1 files compiled" in capsys.readouterr().err
     headers = image.headers_folder(folder)
-    assert "CONFIG_KASAN=y" in (headers / ".config").read_text()
+    assert has in (headers / ".config").read_text()
     assert (headers / "Module.symvers").exists()
+    # Headers of another machine say which.
+    machine = headers / "GNUmakefile"
+    assert machine.exists() == (kernel is built_kernel.LARGE_PAGES)
     (kernel_source / "make").unlink()
-    assert debug_kernel.ensure() == folder
+    assert built_kernel.ensure(kernel) == folder
     assert sorted(path.name for path in folder.parent.iterdir()) == [
-        ".debug-kernel.lock", "debug-kernel"
+        f".{kernel.name}.lock", ".kernel-source-archive.lock", kernel.name
     ]  # fmt: skip
 
 
@@ -725,7 +750,7 @@ def test_a_debug_kernel_that_cannot_be_built_leaves_no_half_one(
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(VeloError, match=said):
-        debug_kernel.ensure()
+        built_kernel.ensure(built_kernel.DEBUG)
     assert not list(packages.cache_folder().glob("debug-kernel.partial"))
     assert not (packages.cache_folder() / "debug-kernel").exists()
 
@@ -738,18 +763,24 @@ def test_an_interrupt_leaves_no_half_debug_kernel(
             raise KeyboardInterrupt
 
     monkeypatch.setenv("COMPILES", "long")
-    monkeypatch.setattr(debug_kernel, "say", interrupt)
+    monkeypatch.setattr(built_kernel, "say", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        debug_kernel.ensure()
+        built_kernel.ensure(built_kernel.DEBUG)
     assert not list(packages.cache_folder().glob("debug-kernel.partial"))
 
 
-def test_missing_tools_of_a_debug_kernel_are_named(
-    kernel_source: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kernel", "missing"),
+    [
+        (built_kernel.DEBUG, "bc flex libelf-dev"),
+        (built_kernel.LARGE_PAGES, "bc flex gcc-aarch64-linux-gnu libelf-dev"),
+    ],
+)
+def test_missing_tools_of_a_kernel_are_named(
+    kernel_source: Path, monkeypatch: pytest.MonkeyPatch, kernel: built_kernel.Kernel, missing: str
 ) -> None:
-    monkeypatch.setattr(
-        debug_kernel.shutil, "which", lambda name: None if name in ("flex", "bc") else name
-    )
+    absent = ("flex", "bc", "aarch64-linux-gnu-gcc")
+    monkeypatch.setattr(built_kernel.shutil, "which", lambda name: None if name in absent else name)
     (kernel_source / "gcc").write_text("#!/bin/sh\nexit 1\n")  # It finds no header.
-    with pytest.raises(VeloError, match=r"apt-get install bc flex libelf-dev'"):
-        debug_kernel.ensure()
+    with pytest.raises(VeloError, match=f"{kernel.name} is built here.*apt-get install {missing}'"):
+        built_kernel.ensure(kernel)

@@ -2,8 +2,8 @@
 """What guests boot: a kernel, and an image that all of them share and none writes.
 
 The image is an ext4 file system made of unpacked packages, without mounting anything; the kernel's
-modules are in it. A small archive in memory (initrd) mounts it. Both are made once. The debug
-kernel has no modules, and an initrd of its own.
+modules are in it. A small archive in memory (initrd) mounts it. Both are made once. Kernels that
+are built here have no modules, and an initrd of their own.
 """
 
 import hashlib
@@ -18,7 +18,9 @@ from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from vm import debug_kernel, packages
+from vm import packages
+from vm.built_kernel import Kernel
+from vm.built_kernel import ensure as ensure_built
 from vm.progress import say
 
 TOOL_TIMEOUT_S = 120
@@ -56,7 +58,6 @@ ROOT = packages.Wanted(
 FIRST_MODULES = (
     "virtio_pci", "virtio_blk", "overlay", "virtio_net", "virtio_console", "virtio-rng", "virtiofs",
 )  # fmt: skip
-INITRD_BARE = "initrd-bare"
 SPARE_MB = 16
 HOME = Path("/var/lib/velo")
 """Of a guest's only user: not /root, over which a folder of this machine may lie."""
@@ -76,7 +77,7 @@ class Images:
     """The folder with QEMU's packages."""
 
 
-def ensure(debug: bool = False, suite: str = "", architecture: str = "") -> Images:
+def ensure(built: Kernel | None = None, suite: str = "", architecture: str = "") -> Images:
     """All that guests need, with the kernel of a suite; made where the cache lacks it."""
     if os.uname().machine != "x86_64":
         raise VeloError(f"guests are x86-64 machines; on {os.uname().machine} there are none yet")
@@ -85,6 +86,7 @@ def ensure(debug: bool = False, suite: str = "", architecture: str = "") -> Imag
     kernel = ensure_kernel(suite=suite, architecture=architecture)
     release = kernel_release(kernel)
     of = _of(suite, architecture)
+    bare = cache / f"initrd-bare{_of(architecture)}"
     images = Images(_boot_file(kernel), cache / f"initrd{of}", cache / f"root{of}.ext4", qemu)
     stamp = cache / f"image{of}.sha256"
     with packages.locked("image"):
@@ -92,17 +94,18 @@ def ensure(debug: bool = False, suite: str = "", architecture: str = "") -> Imag
         made = stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted
         if not (made and images.root.is_file() and images.initrd.is_file()):
             stamp.unlink(missing_ok=True)
-            _make(packages.ensure(_root(architecture)), kernel, images)
+            root = packages.ensure(_root(architecture))
+            _make(root, kernel, images)
+            _write_initrd(root, (), bare)
             stamp.write_text(wanted, encoding="utf-8")
-    if debug:
-        kernel = ensure_kernel(debug)
-        images = replace(images, kernel=_boot_file(kernel), initrd=cache / INITRD_BARE)
+    if built:
+        images = replace(images, kernel=_boot_file(ensure_built(built)), initrd=bare)
     return images
 
 
-def _of(suite: str, architecture: str) -> str:
+def _of(*words: str) -> str:
     """What the names of files in the cache end with."""
-    return "".join(f"-{word}" for word in (suite, architecture) if word)
+    return "".join(f"-{word}" for word in words if word)
 
 
 def _root(architecture: str) -> packages.Wanted:
@@ -111,10 +114,10 @@ def _root(architecture: str) -> packages.Wanted:
     return replace(ROOT, name=f"root-{architecture}", architecture=architecture)
 
 
-def ensure_kernel(debug: bool = False, suite: str = "", architecture: str = "") -> Path:
+def ensure_kernel(built: Kernel | None = None, suite: str = "", architecture: str = "") -> Path:
     """The folder of the kernel's packages; modules can be built against what is in it."""
-    if debug:
-        return debug_kernel.ensure()
+    if built:
+        return ensure_built(built)
     made_of = replace(KERNEL, name=f"kernel{_of(suite, architecture)}", architecture=architecture)
     if architecture:
         made_of = replace(made_of, packages=KERNEL_ARM64_PACKAGES, only=KERNEL_OF_ANOTHER)
@@ -237,8 +240,6 @@ def _make(root: Path, kernel: Path, images: Images) -> None:
     helpers.output(depmod, TOOL_TIMEOUT_S)
     _furnish(root, programs)
     _write_initrd(root, _load_order(modules / release), images.initrd)
-    if root == programs:
-        _write_initrd(root, (), images.initrd.with_name(INITRD_BARE))
     partial = images.root.with_name(images.root.name + ".partial")
     size_bytes = int(helpers.output(["du", "-s", "--block-size=1", root], 60).split()[0])
     partial.unlink(missing_ok=True)

@@ -14,7 +14,8 @@ from velo import tree
 from velo.cluster import description, routing
 from velo.errors import UsageError
 from velo.runtime import openmpi
-from vm import guest
+from vm import built_kernel, guest
+from vm.built_kernel import Kernel
 from vm.guest import Plan, Share
 from vm.image import ARM64, GUESTS_MAX, HOME
 
@@ -41,6 +42,14 @@ class Run:
     topology: str
     beside: Sequence[int] = ()
     """Nodes whose programs run on this machine; each leaves its exit code in a file."""
+
+
+def system(args: argparse.Namespace) -> tuple[Kernel | None, str, str]:
+    """The guests' kernel if it is built here, its suite else, and the machine."""
+    if args.large_pages and not args.arm64:
+        raise UsageError("--large-pages is for AArch64 machines; give --arm64, too")
+    built = built_kernel.LARGE_PAGES if args.large_pages else None
+    return built_kernel.DEBUG if args.debug else built, args.kernel, architecture(args)
 
 
 def architecture(args: argparse.Namespace) -> str:
@@ -110,8 +119,10 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
     if not re.fullmatch(r"[a-z-]*", args.kernel):
         raise UsageError(f"--kernel {args.kernel}: give the name of a suite, such as trixie")
-    if args.kernel and args.debug:
-        raise UsageError("--debug has a kernel of its own; leave it or --kernel out")
+    for name in ("debug", "large_pages"):
+        if args.kernel and getattr(args, name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} has a kernel of its own; leave it or --kernel out")
     if args.kernel and args.card and not args.driver:
         raise UsageError(
             f"--kernel {args.kernel} wants a driver for it, by --driver: make -C driver "
@@ -131,9 +142,10 @@ def _check_arm64(args: argparse.Namespace) -> None:
     if not (args.plain or args.shell):
         raise UsageError("--arm64 runs programs that were built for it: give --plain or --shell")
     if args.card and not args.driver:
+        words = "--arm64 --large-pages" if args.large_pages else "--arm64"
         raise UsageError(
-            "--arm64 wants a driver for it, by --driver: make -C driver "
-            "KDIR=$(velo vm --arm64 --headers) OUT=FOLDER"
+            f"{words} wants a driver for it, by --driver: make -C driver "
+            f"KDIR=$(velo vm {words} --headers) KFLAGS=CROSS_COMPILE=aarch64-linux-gnu- OUT=FOLDER"
         )
 
 

@@ -52,11 +52,11 @@ PATH_MAX = 90
 def run(args: argparse.Namespace) -> None:
     """Carries out the command line; ends with the program's exit code."""
     if args.headers:
-        kernel = image.ensure_kernel(args.debug, args.kernel, planning.architecture(args))
+        kernel = image.ensure_kernel(*planning.system(args))
         print(image.headers_folder(kernel))
         return
     if args.prepare:
-        image.ensure(args.debug, args.kernel, planning.architecture(args))
+        image.ensure(*planning.system(args))
         return
     _remove_leftovers()
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as name, _lock(Path(name)):
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
         if len(name) > PATH_MAX:
             raise VeloError(f"{name} is too long a path for sockets; set TMPDIR to a shorter one")
         planned = planning.make(args, folder)
-        images = image.ensure(args.debug, args.kernel, planning.architecture(args))
+        images = image.ensure(*planning.system(args))
         if args.print:
             _show(planned, images)
             return

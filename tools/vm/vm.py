@@ -122,6 +122,12 @@ def register(commands: Any) -> None:
         "for modules of that kernel, which make's CROSS_COMPILE builds here",
     )
     parser.add_argument(
+        "--large-pages",
+        action="store_true",
+        help="with --arm64: a kernel whose pages have 64 KiB. The first use builds it from "
+        "Debian's source; with --headers, for modules of that kernel",
+    )
+    parser.add_argument(
         "--no-card",
         dest="card",
         action="store_false",
