@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the driver as a reviewer of Linux would, against the kernels of Debian's archives.
 
-  check_driver.py [--kernels SUITE...] [--machines amd64 arm64] [--only TOOL...]
+  check_driver.py [--kernels SUITE...] [--machines amd64 arm64 arm64-64k] [--only TOOL...]
 
 For each kernel (those of bookworm, trixie and forky: the oldest and the newest long-term one, and
 the newest release) and each machine it builds velo.ko with all warnings of the kernel's W=1, and
-has sparse and smatch read it; for amd64 clang, too. Then checkpatch --strict and kernel-doc of the
-newest kernel read the sources. Any word of theirs is a failure. What each said is in
-build/driver-check.
+has sparse and smatch read it; for amd64 clang, too. The kernel with pages of 64 KiB is that of the
+release that runs here alone; where `velo vm --large-pages` has not built it yet, that is done. Then
+checkpatch --strict and kernel-doc of the newest kernel read the sources. Any word of theirs is a
+failure. What each said is in build/driver-check.
 
 Kernel headers, the newest kernel's scripts, and its release's sparse are unpacked into the cache of
 `velo vm`, and nothing is installed. smatch is in no archive: it is taken from PATH, or from
@@ -34,12 +35,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from velo.errors import VeloError  # noqa: E402
-from vm import image, packages  # noqa: E402
+from vm import built_kernel, image, packages  # noqa: E402
 
 DRIVER = ROOT / "driver"
 OUT = ROOT / "build" / "driver-check"
 KERNELS = ("bookworm", "trixie", "forky")
-MACHINES = {"amd64": "", "arm64": "aarch64-linux-gnu-"}
+LARGE_PAGES = "arm64-64k"
+MACHINES = {"amd64": "", "arm64": "aarch64-linux-gnu-", LARGE_PAGES: "aarch64-linux-gnu-"}
 """And what the names of their compiler begin with."""
 TOOLS = ("gcc", "sparse", "smatch", "clang", "checkpatch", "kernel-doc")
 CLANG_LEAST = 15
@@ -102,6 +104,8 @@ class Check:
 
 def kernel_folder(suite: str, machine: str) -> Path:
     """Headers of a suite's kernel; of the release that runs here with its updates."""
+    if machine == LARGE_PAGES:
+        return image.headers_folder(image.ensure_kernel(built_kernel.LARGE_PAGES))
     of = "" if suite == packages.codename() else suite
     architecture = "" if machine == "amd64" else machine
     return image.headers_folder(image.ensure_kernel(suite=of, architecture=architecture))
@@ -229,6 +233,8 @@ def main() -> int:
                 check.missing.add(name)
         for suite in args.kernels:
             for machine in args.machines:
+                if machine == LARGE_PAGES and suite != packages.codename():
+                    continue
                 check_kernel(check, suite, machine, tools, only)
         if only & {"checkpatch", "kernel-doc"}:
             check_sources(check, scripts_folder(KERNELS[-1]), only)

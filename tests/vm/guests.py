@@ -19,7 +19,8 @@ SKIPPED = 77
 # What `velo vm` says where guests cannot be had; any other failure to prepare them is one.
 REASONS = ("this is not Debian", "guests are x86-64", "apt has no source", "apt-get")
 PREPARE_TIMEOUT_S = 900
-DEBUG_PREPARE_TIMEOUT_S = 7200
+# Of a kernel that is built here.
+BUILD_TIMEOUT_S = 7200
 SHOWN = 40
 CROSS = "aarch64-linux-gnu-"
 
@@ -28,15 +29,16 @@ def velo(checkout: Path, *words: str) -> list[str]:
     return [str(checkout / "build" / "bin" / "velo"), "vm", *words]
 
 
-def prepare(checkout: Path, debug: bool, arm64: bool = False) -> None:
+def prepare(checkout: Path, debug: bool, arm64: bool = False, large_pages: bool = False) -> None:
     """Images and driver; the test is skipped where they cannot be had."""
     if arm64 and not shutil.which(f"{CROSS}gcc"):
         print(f"no guests here: there is no {CROSS}gcc")
         sys.exit(SKIPPED)
-    options = [f"--{name}" for name, is_wanted in (("debug", debug), ("arm64", arm64)) if is_wanted]
+    wanted = (("debug", debug), ("arm64", arm64), ("large-pages", large_pages))
+    options = [f"--{name}" for name, is_wanted in wanted if is_wanted]
     ready = subprocess.run(
         velo(checkout, *options, "--prepare"), stderr=subprocess.PIPE, text=True, check=False,
-        timeout=DEBUG_PREPARE_TIMEOUT_S if debug else PREPARE_TIMEOUT_S,
+        timeout=BUILD_TIMEOUT_S if debug or large_pages else PREPARE_TIMEOUT_S,
     )  # fmt: skip
     if ready.returncode:
         is_here = not any(reason in ready.stderr for reason in REASONS)
@@ -46,13 +48,15 @@ def prepare(checkout: Path, debug: bool, arm64: bool = False) -> None:
     driver_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"] if debug else []
     selftests_words = []
     if arm64:
-        selftests_words = [f"OUT={checkout}/build/driver-arm64", f"CC={CROSS}gcc"]
-        driver_words = [*selftests_words, f"KFLAGS=CROSS_COMPILE={CROSS}"]
-    for folder, words in (
+        folder = f"{checkout}/build/driver-arm64"
+        selftests_words = [f"OUT={folder}", f"CC={CROSS}gcc"]
+        out = f"OUT={folder}{'-64k' if large_pages else ''}"
+        driver_words = [out, f"CC={CROSS}gcc", f"KFLAGS=CROSS_COMPILE={CROSS}"]
+    for source, words in (
         ("driver", [f"KDIR={headers}", *driver_words]),
         ("driver/selftests", selftests_words),
     ):
-        make = ["make", "-s", "-C", str(checkout / folder), *words]
+        make = ["make", "-s", "-C", str(checkout / source), *words]
         subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
 
 
@@ -63,7 +67,8 @@ def main() -> int:
     parser.add_argument("--hpcc", metavar="RANKS", type=int, help="hpcc's checks must hold, too")
     parser.add_argument("words", nargs="+")
     args = parser.parse_args()
-    prepare(args.checkout, "--debug" in args.words, "--arm64" in args.words)
+    asked = [option in args.words for option in ("--debug", "--arm64", "--large-pages")]
+    prepare(args.checkout, *asked)
     with tempfile.TemporaryDirectory(prefix="velo-guests-") as name:
         here = Path(name)
         if args.hpcc:
