@@ -283,7 +283,8 @@ void FastHardware::check_descriptor(unsigned node, const HostAccess &access) con
                     : is_immediate ? len >= 1 && len <= 8
                     : is_notify    ? len == 0 && (notify & VELO_RMA_PLACE_COMPLETER)
                                    : is_put || is_get;
-    bool is_right = access.addr % (1u << VELO_ADDRESS_PAGE_BITS) == 0 && is_sized && access.words == (is_update ? 5 : 3) && !(notify & ~allowed) &&
+    bool is_right = access.addr % (1u << VELO_ADDRESS_PAGE_BITS) == 0 && is_sized &&
+                    access.words == (is_update ? 5 : 3) && !(notify & ~allowed) &&
                     (is_update || !velo_rma_descriptor_add_always(access.line[0])) &&
                     to < nodes_.size();
     if (!is_right)
