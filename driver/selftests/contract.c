@@ -405,9 +405,10 @@ static void fill(struct port *port)
 	uint64_t line[8];
 	unsigned int i;
 
-	make_line(line, 1, 2);
+	/* A single word the host cannot split, and so it takes a single slot. */
+	make_line(line, 1, 1);
 	for (i = 0; i < port->take.ring_slots; i++) {
-		send_line(port, 1, line, 2);
+		send_line(port, 0, line, 1);
 		wait_until_taken(port);
 	}
 }
@@ -1324,6 +1325,7 @@ int main(int argc, char **argv)
 	const bool has_cgroups = !mount("none", CGROUPS, "cgroup2", 0, NULL) || errno == EBUSY;
 	const bool has_controller = has_cgroups &&
 				    !system("grep -qw rdma " CGROUPS "cgroup.controllers");
+	const bool can_sleep = !access("/sys/power/state", W_OK);
 	/* Kernels that have neither this nor the other are told in driver/README.md. */
 	const bool has_injector = !system("modprobe -q aer_inject") && !access(INJECTOR, W_OK);
 	const struct test tests[] = {
@@ -1356,7 +1358,7 @@ int main(int argc, char **argv)
 		{ "interrupts_have_a_limit", interrupts_have_a_limit },
 		{ "reset_is_an_error_and_no_signal", reset_is_an_error_and_no_signal },
 		{ "a_bad_store_is_no_failure_of_the_machine", a_bad_store_is_no_failure_of_the_machine },
-		{ "sleep_is_as_a_reset", sleep_is_as_a_reset },
+		{ "sleep_is_as_a_reset", can_sleep ? sleep_is_as_a_reset : NULL },
 		{ "a_card_that_nobody_uses_sleeps", a_card_that_nobody_uses_sleeps },
 		{ "an_error_that_is_not_fatal_ends_nothing",
 		  has_injector ? an_error_that_is_not_fatal_ends_nothing : NULL },
