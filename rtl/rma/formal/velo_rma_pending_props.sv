@@ -245,7 +245,8 @@ module velo_rma_pending_props
   end
   `VELO_ASSERT(SilentIfItOwedOne, u_dut.clearing_q || ask_header_i.dst_node != chosen_q ||
                u_dut.is_silent == silent_q)
-  `VELO_ASSERT(ProbesAreOfSilentNodes, !u_dut.unanswered_q[entry_q] || u_dut.node_q[entry_q] != chosen_q ||
+  `VELO_ASSERT(ProbesAreOfSilentNodes,
+               !u_dut.unanswered_q[entry_q] || u_dut.node_q[entry_q] != chosen_q ||
                u_dut.probe_q[entry_q] == probe_q[entry_q])
   `VELO_ASSERT(ASilentOneIsAskedForOne, !(ask_ready && quiet_q))
 

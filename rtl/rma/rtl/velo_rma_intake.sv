@@ -30,7 +30,7 @@ module velo_rma_intake
     output logic                 write_ready_o,
     input  logic                 write_eop_i,
     input  logic [          7:0] write_source_i,
-    input  logic                 write_at_start_i,  // of its page
+    input  logic                 write_at_start_i,   // of its page
     input  logic [          9:0] write_len_bytes_i,
     input  logic [DataWidth-1:0] write_data_i,
 

@@ -242,7 +242,7 @@ module velo_rma_pending
 
   typedef logic [NodeBits-1:0] node_t;
   (* ram_style = "distributed" *)
-  logic silent[2**NodeBits];
+  logic  silent  [2**NodeBits];
   node_t clear_q;
 
   assign is_silent = silent[node_t'(ask_node_i)];
