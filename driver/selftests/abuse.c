@@ -734,16 +734,8 @@ static void map_target(unsigned int f)
 /* No more lines under way than there are, though each may take as many as it has words. */
 static void wait_for_lines(unsigned int f)
 {
-	const off_t offset = (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0);
-	uint64_t word;
-	uint32_t accepted;
-
-	if (with_overruns || pread(ports[f].file, &word, 8, offset) != 8)
-		return;
-	accepted = velo_pcie_stores_accepted(word);
-	while ((int32_t)(velo_pcie_stores_taken(word) - accepted) < 0)
-		if (pread(ports[f].file, &word, 8, offset) != 8)
-			return;
+	if (!with_overruns)
+		(void)try_until_taken(&ports[f]);
 }
 
 static unsigned int any_line(uint64_t *line)
@@ -829,7 +821,7 @@ static void call_descriptors(unsigned int f)
 static void change_memory(unsigned int f)
 {
 	uint64_t first = below(AREA_PAGES), many = 1 + below(AREA_PAGES - first);
-	/* What is unmapped is pages of the system. */
+	/* The process unmaps whole pages of the system. */
 	uint64_t start = first * PAGE / system_page() * system_page();
 	struct velo_card_enter enter = {
 		.size = sizeof(enter),

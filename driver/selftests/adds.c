@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * Adds one to a word of its own memory through the card, again and again, many under way at once, most
- * by the page of descriptors and some by calls, while another process lets its ring and its queue run full and stores beyond its lines, and root
- * resets the card now and then. The word must be what the answers say: each add that ended well was
- * done once, one that was refused or that the host split never, and of one that has no answer or ended
- * as lost nobody knows. Run by root in a guest with a card.
+ * Adds one to a word of its own memory through the card, again and again, many under way at once,
+ * most by the page of descriptors and some by calls. Meanwhile another process lets its ring and its
+ * queue run full and stores beyond its lines, and root resets the card now and then. The word must be
+ * what the answers say: each add that ended well was done once, one that was refused or that the host
+ * split never, and of one that has no answer or ended as lost nobody knows. Run by root in a guest
+ * with a card.
  *
  *	adds [-r SECONDS] [COUNT]	until COUNT adds (10000) have ended well; -r: a reset each so often
  */
@@ -20,7 +21,7 @@
 #define ADD_BYTES (8 * ADD_WORDS)
 /* Under way at once; the queue has room for the notifications of each word of each. */
 #define UNDER_WAY_MAX 32u
-/* One in so many is posted by a call. The card answers several loads for each, which takes it longer. */
+/* One in so many is posted by a call, for which the driver waits for several loads of the card. */
 #define CALL_ONE_IN 8
 /* A process that adds so often ends, and another one begins with other memory. */
 #define LIFE_ADDS 5000u
@@ -76,30 +77,12 @@ static void take_answers(struct adder *adder)
 	}
 }
 
-/* Until no store of this context is under way. False: the card was reset. */
-static bool wait_for_lines(const struct port *port)
-{
-	const off_t offset = (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0);
-	uint32_t accepted = 0;
-	bool is_first = true;
-	uint64_t word;
-
-	do {
-		if (pread(port->file, &word, sizeof(word), offset) != sizeof(word))
-			return false;
-		if (is_first)
-			accepted = velo_pcie_stores_accepted(word);
-		is_first = false;
-	} while ((int32_t)(velo_pcie_stores_taken(word) - accepted) < 0);
-	return true;
-}
-
 static ssize_t post_by_page(struct adder *adder, const uint64_t *words)
 {
 	struct port *port = &adder->port;
 
 	if (adder->lines + ADD_WORDS > port->take.store_lines) {
-		if (!wait_for_lines(port))
+		if (!try_until_taken(port)) /* The card was reset. */
 			return -1;
 		adder->lines = 0;
 	}

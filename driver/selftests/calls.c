@@ -348,7 +348,7 @@ static void memory(void)
 {
 	struct velo_card_take take;
 	int file = context_open(&take), other = context_open(&take);
-	/* What is unmapped and moved is pages of the system; each has so many of the card's. */
+	/* The test unmaps and moves whole pages of the system; each has so many of the card's. */
 	const size_t size = system_page(), each = size / PAGE;
 	char *at = pages(16 * each);
 	struct velo_card_enter bad;
@@ -407,7 +407,7 @@ static void memory(void)
 	CHECK(sysfs_number("pages") == 0);
 }
 
-/* An ordinary user's limit. What is pinned is pages of the system. */
+/* An ordinary user's limit. The driver pins whole pages of the system. */
 static void memory_limit(void)
 {
 	const size_t size = system_page(), each = size / PAGE;

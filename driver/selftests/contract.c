@@ -512,7 +512,7 @@ static void keeps_to_its_lines(void)
 static void who_overruns_its_lines_loses_its_own_alone(void)
 {
 	long before = sysfs_number("counters/pcie_stores_dropped"), during;
-	/* What is for a full ring waits for ever, so stores leave only as the hog reads. */
+	/* A message for a full ring waits for ever, so stores leave only as the hog reads. */
 	pid_t hog = hog_start(overruns_its_lines, "0");
 
 	during = sysfs_number("counters/pcie_stores_dropped");
@@ -1325,8 +1325,8 @@ int main(int argc, char **argv)
 	const bool has_cgroups = !mount("none", CGROUPS, "cgroup2", 0, NULL) || errno == EBUSY;
 	const bool has_controller = has_cgroups &&
 				    !system("grep -qw rdma " CGROUPS "cgroup.controllers");
+	/* Kernels that lack one of these are told in driver/README.md. */
 	const bool can_sleep = !access("/sys/power/state", W_OK);
-	/* Kernels that have neither this nor the other are told in driver/README.md. */
 	const bool has_injector = !system("modprobe -q aer_inject") && !access(INJECTOR, W_OK);
 	const struct test tests[] = {
 		{ "number_is_kept_while_memory_is_entered_for_it",

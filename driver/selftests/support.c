@@ -350,13 +350,24 @@ uint32_t dropped(struct port *port)
 	return velo_pcie_share_dropped(word);
 }
 
-void wait_until_taken(struct port *port)
+bool try_until_taken(const struct port *port)
 {
-	uint64_t word = stores(port);
-	uint32_t accepted = velo_pcie_stores_accepted(word);
+	const off_t offset = (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0);
+	uint64_t word;
+	uint32_t accepted;
 
+	if (pread(port->file, &word, sizeof(word), offset) != sizeof(word))
+		return false;
+	accepted = velo_pcie_stores_accepted(word);
 	while ((int32_t)(velo_pcie_stores_taken(word) - accepted) < 0)
-		word = stores(port);
+		if (pread(port->file, &word, sizeof(word), offset) != sizeof(word))
+			return false;
+	return true;
+}
+
+void wait_until_taken(const struct port *port)
+{
+	CHECK(try_until_taken(port));
 }
 
 /* The processor sends the words that it has combined before it stores or loads anything later. */

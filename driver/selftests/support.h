@@ -108,7 +108,9 @@ uint64_t stores(struct port *port);
 bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes, off_t offset);
 /* How many of its stores the card has dropped. */
 uint32_t dropped(struct port *port);
-void wait_until_taken(struct port *port);
+void wait_until_taken(const struct port *port);
+/* The same where the card may be reset meanwhile: false. */
+bool try_until_taken(const struct port *port);
 void store(volatile uint64_t *at, const uint64_t *line, unsigned int words);
 /*
  * Sends a line to the port's target: by its page, and where there is none by the kernel, until the
