@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * Adds one to a word of its own memory through the card, again and again, many under way at once,
- * most by the page of descriptors and some by calls. Meanwhile another process lets its ring and its
- * queue run full and stores beyond its lines, and root resets the card now and then. The word must be
- * what the answers say: each add that ended well was done once, one that was refused or that the host
- * split never, and of one that has no answer or ended as lost nobody knows. Run by root in a guest
- * with a card.
+ * Adds one to a word of its own memory through the card, again and again, many under way at
+ * once, most by the page of descriptors and some by calls. Meanwhile another process lets its
+ * ring and its queue run full and stores beyond its lines, and root resets the card now and
+ * then. The word must be what the answers say: each add that ended well was done once, one that
+ * was refused or that the host split never, and of one that has no answer or ended as lost
+ * nobody knows. Run by root in a guest with a card.
  *
  *	adds [-r SECONDS] [COUNT]	until COUNT adds (10000) have ended well; -r: a reset each so often
  */

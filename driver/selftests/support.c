@@ -323,14 +323,6 @@ void pointers_unmap(struct port *port)
 	port->ring_pointer = port->queue_pointer = MAP_FAILED;
 }
 
-uint64_t stores(struct port *port)
-{
-	uint64_t word = 0;
-
-	CHECK(pread(port->file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)) == 8);
-	return word;
-}
-
 bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes, off_t offset)
 {
 	ssize_t done;

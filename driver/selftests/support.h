@@ -103,11 +103,11 @@ bool port_try(struct port *port, uint32_t number, uint32_t lines, uint64_t targe
 void port_close(struct port *port);
 /* From now on the kernel tells the card what was read. */
 void pointers_unmap(struct port *port);
-uint64_t stores(struct port *port);
 /* A store by the kernel, repeated as long as its lines are not free in time. */
 bool write_patiently(struct port *port, const uint64_t *words, size_t len_bytes, off_t offset);
 /* How many of its stores the card has dropped. */
 uint32_t dropped(struct port *port);
+/* Until the node has taken the stores of this card that were under way. */
 void wait_until_taken(const struct port *port);
 /* The same where the card may be reset meanwhile: false. */
 bool try_until_taken(const struct port *port);
