@@ -201,7 +201,18 @@ static void velo_table_give_back(struct velo_region *region)
 
 	bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
 	velo_share_give_back(ctx->card, ctx->user, VELO_RESOURCE_TABLE, region->page_count);
-	velo_cgroup_uncharge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, region->cgroup);
+}
+
+/*
+ * Not under velo_card.pages: who charges a cgroup may wait for memory, which may wait until a
+ * mapping goes, and with it a region.
+ */
+static void velo_region_uncharge(struct velo_region *region)
+{
+	struct velo_card *card = region->ctx->card;
+
+	lockdep_assert_not_held(&card->pages);
+	velo_cgroup_uncharge(card, RDMACG_RESOURCE_HCA_OBJECT, region->cgroup);
 }
 
 /* Memory for one peer of this card is for who has that number now. */
@@ -450,7 +461,7 @@ free_pages:
 unaccount:
 	atomic64_sub(region->pinned_count, &ctx->mm->pinned_vm);
 uncharge:
-	velo_cgroup_uncharge(ctx->card, RDMACG_RESOURCE_HCA_OBJECT, region->cgroup);
+	velo_region_uncharge(region);
 free_region:
 	kfree(region);
 	return err;
@@ -495,6 +506,7 @@ int velo_memory_withdraw(struct velo_context *ctx, u32 first_page)
 	up_read(&card->live);
 	if (!region)
 		return err ? err : -ENOENT;
+	velo_region_uncharge(region);
 	velo_region_free(region);
 	return 0;
 }
@@ -514,6 +526,9 @@ void velo_memory_end(struct velo_context *ctx)
 		region->page_count = 0;
 	}
 	mutex_unlock(&ctx->card->pages);
+	/* The context is dead, so nobody changes the list. */
+	list_for_each_entry(region, &ctx->regions, list)
+		velo_region_uncharge(region);
 }
 
 /**
