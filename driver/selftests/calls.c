@@ -998,7 +998,7 @@ static void removal(void)
 
 	CHECK(context_enter(file, at, 2 * PAGE, 3, &page) == 0);
 	CHECK(pointer != MAP_FAILED && store_signal(pointer) == 0);
-	CHECK(sysfs_write("device/remove", "1") == 0);
+	card_pull_out();
 	CHECK(sysfs_number("contexts") == -1 && access(DEVICE, F_OK) == -1);
 	CHECK(store_signal(pointer) == 0); /* It goes nowhere. */
 	CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
@@ -1007,9 +1007,7 @@ static void removal(void)
 	munmap(at, system_page());
 	close(file);
 	munmap((void *)pointer, PAGE); /* Now its number is free again. */
-	other = open("/sys/bus/pci/rescan", O_WRONLY);
-	CHECK(other >= 0 && write(other, "1", 1) == 1);
-	close(other);
+	card_plug_in();
 	other = context_open(&take);
 	CHECK(context_enter(other, at + system_page(), PAGE, 3, &page) == 0);
 	close(other);

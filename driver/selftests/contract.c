@@ -948,8 +948,8 @@ static void sleep_is_as_a_reset(void)
 	struct velo_card_take take;
 	long resets;
 
-	CHECK(sysfs_write("device/remove", "1") == 0);
-	CHECK(file_write("/sys/bus/pci/rescan", "1") == 0);
+	card_pull_out();
+	card_plug_in();
 	CHECK(chmod(DEVICE, 0666) == 0);
 	resets = sysfs_number("resets");
 	poll_file.fd = context_open(&take);

@@ -78,6 +78,39 @@ int sysfs_write(const char *name, const char *text)
 	return file_write(path, text);
 }
 
+/* In the order in which they are to be written. */
+static const char *const place_files[] = { "node", "routes", "links" };
+/* What is in them. */
+static char place[3][4096];
+
+void card_pull_out(void)
+{
+	char path[256];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		ssize_t len;
+		int file;
+
+		snprintf(path, sizeof(path), SYSFS "%s", place_files[i]);
+		file = open(path, O_RDONLY | O_CLOEXEC);
+		len = read(file, place[i], sizeof(place[i]) - 1);
+		CHECK(len > 0);
+		place[i][len > 0 ? len : 0] = '\0';
+		close(file);
+	}
+	CHECK(sysfs_write("device/remove", "1") == 0);
+}
+
+void card_plug_in(void)
+{
+	unsigned int i;
+
+	CHECK(file_write("/sys/bus/pci/rescan", "1") == 0);
+	for (i = 0; i < 3; i++)
+		CHECK(sysfs_write(place_files[i], place[i]) == 0);
+}
+
 int context_take(int file, uint32_t number, struct velo_card_take *take)
 {
 	*take = (struct velo_card_take){

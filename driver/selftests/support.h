@@ -43,6 +43,9 @@ long parameter_number(const char *name);
 int file_write(const char *path, const char *text);
 /* The same of a file of the card. */
 int sysfs_write(const char *name, const char *text);
+/* The card goes, and is found again: with the place in the network that it had, which went with it. */
+void card_pull_out(void);
+void card_plug_in(void);
 
 /* Open the card and take any context. Ends the program if that fails. */
 int context_open(struct velo_card_take *take);
