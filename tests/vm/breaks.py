@@ -66,7 +66,7 @@ def main() -> int:
     chosen = [found for found in listed if not names or found["name"] in names]
     if len(chosen) < max(1, len(names)):
         sys.exit(f"there is no such break; there are {[found['name'] for found in listed]}")
-    guests.prepare(checkout, debug=False)
+    guests.prepare(checkout)
     wrong = 0
     tests = [(found.get("program", "calls"), found["by"]) for found in chosen]
     # As it is, the driver passes; if breaks are named, the tests that must notice them.

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mpi"))
@@ -19,8 +20,12 @@ SKIPPED = 77
 # What `velo vm` says where guests cannot be had; any other failure to prepare them is one.
 REASONS = ("this is not Debian", "guests are x86-64", "apt has no source", "apt-get")
 PREPARE_TIMEOUT_S = 900
-# Of a kernel that is built here.
+# Options for kernels that are built here.
+BUILT = ("--debug", "--races", "--large-pages")
 BUILD_TIMEOUT_S = 7200
+KERNELS = (*BUILT, "--arm64")
+# Newer kernels were configured for a compiler that has the option.
+NEWER = "KFLAGS=CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT="
 SHOWN = 40
 CROSS = "aarch64-linux-gnu-"
 
@@ -29,28 +34,32 @@ def velo(checkout: Path, *words: str) -> list[str]:
     return [str(checkout / "build" / "bin" / "velo"), "vm", *words]
 
 
-def prepare(checkout: Path, debug: bool, arm64: bool = False, large_pages: bool = False) -> None:
-    """Images and driver; the test is skipped where they cannot be had."""
+def prepare(checkout: Path, options: Sequence[str] = ()) -> None:
+    """Images and driver for guests with these options; the test is skipped where there are none."""
+    arm64 = "--arm64" in options
     if arm64 and not shutil.which(f"{CROSS}gcc"):
         print(f"no guests here: there is no {CROSS}gcc")
         sys.exit(SKIPPED)
-    wanted = (("debug", debug), ("arm64", arm64), ("large-pages", large_pages))
-    options = [f"--{name}" for name, is_wanted in wanted if is_wanted]
     ready = subprocess.run(
         velo(checkout, *options, "--prepare"), stderr=subprocess.PIPE, text=True, check=False,
-        timeout=BUILD_TIMEOUT_S if debug or large_pages else PREPARE_TIMEOUT_S,
+        timeout=BUILD_TIMEOUT_S if set(BUILT) & set(options) else PREPARE_TIMEOUT_S,
     )  # fmt: skip
     if ready.returncode:
         is_here = not any(reason in ready.stderr for reason in REASONS)
         print(f"{'FAILED' if is_here else 'no guests here'}: {ready.stderr.strip()}")
         sys.exit(1 if is_here else SKIPPED)
     headers = subprocess.check_output(velo(checkout, *options, "--headers"), text=True).strip()
-    driver_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"] if debug else []
-    selftests_words = []
+    driver_words, selftests_words = [], []
+    if "--debug" in options:
+        driver_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"]
+    if "--races" in options:
+        driver_words = [f"OUT={checkout}/build/driver-races"]
+    if "--kernel" in options:
+        driver_words = [f"OUT={checkout}/build/driver-{options[-1]}", NEWER]
     if arm64:
         folder = f"{checkout}/build/driver-arm64"
         selftests_words = [f"OUT={folder}", f"CC={CROSS}gcc"]
-        out = f"OUT={folder}{'-64k' if large_pages else ''}"
+        out = f"OUT={folder}{'-64k' if '--large-pages' in options else ''}"
         driver_words = [out, f"CC={CROSS}gcc", f"KFLAGS=CROSS_COMPILE={CROSS}"]
     for source, words in (
         ("driver", [f"KDIR={headers}", *driver_words]),
@@ -67,8 +76,10 @@ def main() -> int:
     parser.add_argument("--hpcc", metavar="RANKS", type=int, help="hpcc's checks must hold, too")
     parser.add_argument("words", nargs="+")
     args = parser.parse_args()
-    asked = [option in args.words for option in ("--debug", "--arm64", "--large-pages")]
-    prepare(args.checkout, *asked)
+    options = [option for option in KERNELS if option in args.words]
+    if "--kernel" in args.words:
+        options += ["--kernel", args.words[args.words.index("--kernel") + 1]]
+    prepare(args.checkout, options)
     with tempfile.TemporaryDirectory(prefix="velo-guests-") as name:
         here = Path(name)
         if args.hpcc:

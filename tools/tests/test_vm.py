@@ -203,18 +203,21 @@ def test_a_comma_in_a_folder_ends_no_option(house: Path) -> None:
     assert not any(",," in value for value in whole)
 
 
-def test_a_debug_guest_has_its_own_driver_and_more_memory(house: Path) -> None:
-    driver = house / "tree" / "build" / "driver-debug" / "velo.ko"
+@pytest.mark.parametrize("looks_for", plan.FAULTS)
+def test_a_guest_that_looks_for_faults_has_its_own_driver_and_more_memory(
+    house: Path, looks_for: str
+) -> None:
+    driver = house / "tree" / "build" / f"driver-{looks_for}" / "velo.ko"
     driver.parent.mkdir()
     driver.touch()
-    each = made(house, "--debug", "--processors", "2", "--", "x").guests[0]
+    each = made(house, f"--{looks_for}", "--processors", "2", "--", "x").guests[0]
     assert f"VELO_GUEST_DRIVER={driver}\n" in each.files["settings"]
-    assert "VELO_GUEST_DEBUG=1\n" in each.files["settings"]
+    assert f"VELO_GUEST_FAULTS={looks_for}\n" in each.files["settings"]
     words = each.command(image.ensure(), {}, [house / "a", house / "b"])
     assert option(words, "-m") == ["1024M"]
     assert option(words, "-smp") == ["2"]
     plain = made(house, "--", "x").guests[0]
-    assert "VELO_GUEST_DEBUG" not in plain.files["settings"]
+    assert "VELO_GUEST_FAULTS" not in plain.files["settings"]
     assert option(plain.command(image.ensure(), {}, [house / "a", house / "b"]), "-m") == ["512M"]
 
 
@@ -237,6 +240,7 @@ def test_an_aarch64_guest_is_another_machine_with_the_same_card(house: Path) -> 
     "line",
     [
         "BUG: KASAN: use-after-free in velo_release+0x1",
+        "BUG: KCSAN: data-race in velo_give [velo] / velo_take [velo]",
         "WARNING: possible circular locking dependency detected",
         "BUG: sleeping function called from invalid context at mm/x.c:1",
         "DMA-API: velo 0000:00:05.0: device driver has pending DMA allocations",
@@ -264,11 +268,16 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "at least 256 MiB" in refusal(house, "--memory", "64", "--", "x")
     assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
     assert "name of a suite" in refusal(house, "--kernel", "../x", "--", "x")
-    assert "leave it or --kernel out" in refusal(house, "--kernel", "forky", "--debug", "--", "x")
+    for name in plan.FAULTS:
+        own = ("--kernel", "forky", f"--{name}")
+        assert "leave it or --kernel out" in refusal(house, *own, "--", "x")
+    with pytest.raises(VeloError, match="two kernels"):
+        plan.system(cli.build_parser().parse_args(["vm", "--debug", "--races", "--headers"]))
     assert "--kernel forky --headers) OUT=" in refusal(house, "--kernel", "forky", "--", "x")
     arm64 = ("--arm64", "--driver", str(house / "tree" / "build" / "driver" / "velo.ko"))
     assert "give --plain or --shell" in refusal(house, *arm64, "--", "x")
-    assert "leave these out" in refusal(house, *arm64, "--plain", "--iommu", "--", "x")
+    for name in ("iommu", *plan.FAULTS):
+        assert "leave these out" in refusal(house, *arm64, "--plain", f"--{name}", "--", "x")
     assert "--arm64 --headers) " in refusal(house, "--arm64", "--plain", "--", "x")
     large = ("--arm64", "--large-pages")
     assert "--large-pages --headers) " in refusal(house, *large, "--plain", "--", "x")
@@ -279,6 +288,7 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     (house / "tree" / "build" / "driver" / "velo.ko").unlink()
     assert "make -C driver KDIR=$(velo vm --headers)'" in refusal(house, "--", "x")
     assert "$(velo vm --debug --headers) VELO_KUNIT=y OUT=" in refusal(house, "--debug", "--", "x")
+    assert "$(velo vm --races --headers) OUT=" in refusal(house, "--races", "--", "x")
 
 
 def ran(*words: str) -> int:
@@ -712,6 +722,7 @@ def kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("kernel", "has"),
     [
         (built_kernel.DEBUG, "CONFIG_KASAN=y"),
+        (built_kernel.RACES, "CONFIG_KCSAN=y"),
         (built_kernel.LARGE_PAGES, "CONFIG_ARM64_64K_PAGES=y"),
     ],
 )
@@ -733,9 +744,9 @@ def test_a_kernel_is_built_once(
     assert machine.exists() == (kernel is built_kernel.LARGE_PAGES)
     (kernel_source / "make").unlink()
     assert built_kernel.ensure(kernel) == folder
-    assert sorted(path.name for path in folder.parent.iterdir()) == [
+    assert {path.name for path in folder.parent.iterdir()} == {
         f".{kernel.name}.lock", ".kernel-source-archive.lock", kernel.name
-    ]  # fmt: skip
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

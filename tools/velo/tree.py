@@ -108,12 +108,16 @@ def missing_component(base: str) -> str:
     return f"{base} is not below {_libexec().parents[1]}; {_advice(ORIGINS.get(base, OPEN_MPI))}"
 
 
-def find_driver(debug: bool = False) -> Path:
-    """The card's driver, built for the kernel of `velo vm`'s guests; it is not installed."""
+def find_driver(kernel: str = "") -> Path:
+    """The card's driver for `velo vm`'s guests, with a kernel's option if it has one.
+
+    It is not installed.
+    """
     folder, words, options = "driver", "", "--headers"
-    if debug:
-        folder, options = "driver-debug", "--debug --headers"
-        words = f" VELO_KUNIT=y OUT={CHECKOUT}/build/{folder}"
+    if kernel:
+        folder, options = f"driver-{kernel}", f"--{kernel} --headers"
+        kunit = " VELO_KUNIT=y" if kernel == "debug" else ""
+        words = f"{kunit} OUT={CHECKOUT}/build/{folder}"
     path = CHECKOUT / "build" / folder / "velo.ko" if CHECKOUT else None
     if path and path.is_file():
         return path

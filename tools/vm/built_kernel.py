@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that Debian does not have: one that looks for faults of the driver, one with large pages.
+"""Kernels that Debian does not have: two that look for faults of the driver, one with large pages.
 
-Each is built once, from Debian's source of the release that runs here, by a file of this folder.
+Each is built once, from Debian's source of the release that runs here, by files of kernels/.
 What comes of it has the form of the folder of Debian's kernel: boot, modules, headers.
 """
 
@@ -39,8 +39,8 @@ class Kernel:
 
     name: str
     """Of its folder in the cache."""
-    config: Path
-    """The whole configuration."""
+    configs: Sequence[str]
+    """Files of kernels/, together the whole configuration."""
     image: str
     """In the built tree, what boots."""
     kept: Sequence[str]
@@ -49,6 +49,20 @@ class Kernel:
     """The kernel's name for it; none: that of this machine."""
     compiler: str = ""
     """What the names of its compiler begin with."""
+    variables: Sequence[str] = ()
+    """What make is told beside these."""
+
+    @property
+    def config(self) -> str:
+        """The whole configuration."""
+        folder = Path(__file__).with_name("kernels")
+        return "".join((folder / name).read_text(encoding="utf-8") for name in self.configs)
+
+    @property
+    def choices(self) -> Sequence[str]:
+        """Its lines that choose something."""
+        lines = self.config.splitlines()
+        return [line for line in lines if line.startswith(("CONFIG_", "# CONFIG_"))]
 
     @property
     def target(self) -> str:
@@ -58,7 +72,8 @@ class Kernel:
     @property
     def words(self) -> Sequence[str]:
         """What each make is told."""
-        return (f"ARCH={self.machine}", f"CROSS_COMPILE={self.compiler}") if self.machine else ()
+        machine = (f"ARCH={self.machine}", f"CROSS_COMPILE={self.compiler}") if self.machine else ()
+        return (*machine, *self.variables)
 
     @property
     def programs(self) -> dict[str, str]:
@@ -70,18 +85,28 @@ class Kernel:
         return PROGRAMS | crossing
 
 
+X86_IMAGE = "arch/x86/boot/bzImage"
+X86_KEPT = (
+    "Makefile", ".config", "Module.symvers", "arch/x86/Makefile", "arch/x86/include", "include",
+    "scripts", "tools/objtool/objtool",
+)  # fmt: skip
 DEBUG = Kernel(
     name="debug-kernel",
-    config=Path(__file__).with_name("debug.config"),
-    image="arch/x86/boot/bzImage",
-    kept=(
-        "Makefile", ".config", "Module.symvers", "arch/x86/Makefile", "arch/x86/include", "include",
-        "scripts", "tools/objtool/objtool",
-    ),
-)  # fmt: skip
+    configs=("guest.config", "x86.config", "debug.config"),
+    image=X86_IMAGE,
+    kept=X86_KEPT,
+)
+RACES = Kernel(
+    name="races-kernel",
+    configs=("guest.config", "x86.config", "races.config"),
+    image=X86_IMAGE,
+    kept=X86_KEPT,
+    # The kernel itself is compiled without KCSAN; who builds a module says nothing, and has it.
+    variables=("KCSAN_SANITIZE=n",),
+)
 LARGE_PAGES = Kernel(
     name="kernel-arm64-64k",
-    config=Path(__file__).with_name("arm64-64k.config"),
+    configs=("guest.config", "arm64-64k.config"),
     image="arch/arm64/boot/Image",
     kept=(
         "Makefile", ".config", "Module.symvers", "arch/arm64/Makefile", "arch/arm64/include",
@@ -96,8 +121,9 @@ def ensure(kernel: Kernel) -> Path:
     """The kernel's folder; built where the cache lacks it."""
     folder = packages.cache_folder() / kernel.name
     stamp = folder / f".velo-{kernel.name}"
-    described = f"{SOURCE.described()} {kernel.kept}".encode()
-    wanted = hashlib.sha256(described + kernel.config.read_bytes()).hexdigest()
+    # Not of the files' order and comments: to build a kernel takes long.
+    described = f"{SOURCE.described()} {kernel.kept} {kernel.words} {sorted(kernel.choices)}"
+    wanted = hashlib.sha256(described.encode()).hexdigest()
     with packages.locked(kernel.name):
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
             return folder
@@ -153,17 +179,18 @@ def _unpack(partial: Path) -> Path:
 
 
 def _configure(kernel: Kernel, source: Path) -> None:
-    """By our own file alone, all of whose lines must hold: a kernel without one would pass more."""
-    by = f"KCONFIG_ALLCONFIG={kernel.config}"
+    """By our own files alone, whose lines must all hold: a kernel without one would pass more."""
+    asked = source / "velo.config"
+    asked.write_text(kernel.config, encoding="utf-8")
+    by = f"KCONFIG_ALLCONFIG={asked}"
     helpers.output(
         ["make", "-s", "-C", source, *kernel.words, by, "allnoconfig"], CONFIGURE_TIMEOUT_S
     )
     chosen = set((source / ".config").read_text(encoding="utf-8").splitlines())
-    asked = kernel.config.read_text(encoding="utf-8").splitlines()
-    lost = [line for line in asked if line.startswith("CONFIG_") and line not in chosen]
+    lost = [line for line in kernel.choices if line not in chosen]
     if lost:
         raise VeloError(
-            f"the kernel of {source.name} takes no {', '.join(lost)} of {kernel.config}"
+            f"the kernel of {source.name} takes no {', '.join(lost)} of {', '.join(kernel.configs)}"
         )
 
 

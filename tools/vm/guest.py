@@ -82,8 +82,8 @@ class Plan:
     """The socket of its card in the simulated cluster."""
     iommu: bool = False
     processors: int = 1
-    debug: bool = False
-    """It runs the debug kernel."""
+    faults: str = ""
+    """What its kernel looks for, see plan.FAULTS."""
     architecture: str = ""
     """By Debian's name; empty: that of this machine."""
     others: Sequence[int] = ()
@@ -127,7 +127,7 @@ class Plan:
         mac = f"52:54:00:76:6c:{self.node:02x}"
         # With MSI and an IOMMU, Linux 6.1 takes two locks in both orders when it finds this
         # device. Lockdep tells that, and then looks at no driver any more.
-        vectors = ",vectors=0" if self.debug else ""
+        vectors = ",vectors=0" if self.faults else ""
         return [*words, "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile={vectors}"]
 
     def command(
@@ -196,7 +196,7 @@ class Plan:
         words += ["no_timer_check", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1"]
         if self.iommu:
             words += ["intel_iommu=on", "iommu.strict=1"]
-        if self.debug:
+        if self.faults == "debug":
             # All faults of a run, not the first alone.
             words += ["kasan_multi_shot"]
         return [*words, *self.kernel_words]

@@ -21,8 +21,11 @@ from vm.image import ARM64, GUESTS_MAX, HOME
 
 MEMORY_LEAST_MIB = 256
 MEMORY_MIB = 512
-# Of the debug kernel, an eighth of whose memory tells what the rest may be used for.
-MEMORY_DEBUG_MIB = 1024
+# Of a kernel that looks for faults. It keeps books: an eighth of the debug kernel's memory tells
+# what the rest may be used for.
+MEMORY_FAULTS_MIB = 1024
+# What looks for faults of the driver: an option, and the kernel.
+FAULTS = {"debug": built_kernel.DEBUG, "races": built_kernel.RACES}
 PROCESSORS_MAX = 8
 # Of a card.
 LINKS = 3
@@ -48,8 +51,15 @@ def system(args: argparse.Namespace) -> tuple[Kernel | None, str, str]:
     """The guests' kernel if it is built here, its suite else, and the machine."""
     if args.large_pages and not args.arm64:
         raise UsageError("--large-pages is for AArch64 machines; give --arm64, too")
-    built = built_kernel.LARGE_PAGES if args.large_pages else None
-    return built_kernel.DEBUG if args.debug else built, args.kernel, architecture(args)
+    if args.debug and args.races:
+        raise UsageError("--debug and --races are two kernels; leave one out")
+    built = built_kernel.LARGE_PAGES if args.large_pages else FAULTS.get(faults(args))
+    return built, args.kernel, architecture(args)
+
+
+def faults(args: argparse.Namespace) -> str:
+    """What the guests' kernel looks for: an option of those that say so; empty: for nothing."""
+    return next((name for name in FAULTS if getattr(args, name)), "")
 
 
 def architecture(args: argparse.Namespace) -> str:
@@ -79,7 +89,7 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
     }
     guests = []
     for node in range(args.nodes):
-        files = {**common, "settings": _settings(node, driver, args.debug)}
+        files = {**common, "settings": _settings(node, driver, faults(args))}
         if driver:
             routes, links = card_files(network, node)
             files |= {"routes": routes}
@@ -90,13 +100,13 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
             Plan(
                 node=node,
                 folder=folder,
-                memory_mib=args.memory or (MEMORY_DEBUG_MIB if args.debug else MEMORY_MIB),
+                memory_mib=args.memory or (MEMORY_FAULTS_MIB if faults(args) else MEMORY_MIB),
                 files=files,
                 shares=shares,
                 card=card_socket(folder, node) if driver else None,
                 iommu=args.iommu,
                 processors=args.processors,
-                debug=args.debug,
+                faults=faults(args),
                 architecture=architecture(args),
                 others=range(1, args.nodes) if node == 0 else (),
                 joins=guest.net_socket(folder, node) if node else None,
@@ -119,7 +129,7 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
     if not re.fullmatch(r"[a-z-]*", args.kernel):
         raise UsageError(f"--kernel {args.kernel}: give the name of a suite, such as trixie")
-    for name in ("debug", "large_pages"):
+    for name in (*FAULTS, "large_pages"):
         if args.kernel and getattr(args, name):
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} has a kernel of its own; leave it or --kernel out")
@@ -137,8 +147,8 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _check_arm64(args: argparse.Namespace) -> None:
-    if args.debug or args.iommu:
-        raise UsageError("--arm64 has neither --debug nor --iommu; leave these out")
+    if faults(args) or args.iommu:
+        raise UsageError("--arm64 has neither --debug, --races nor --iommu; leave these out")
     if not (args.plain or args.shell):
         raise UsageError("--arm64 runs programs that were built for it: give --plain or --shell")
     if args.card and not args.driver:
@@ -181,7 +191,7 @@ def _driver(args: argparse.Namespace) -> Path:
         if not path.is_file():
             raise UsageError(f"--driver: there is no file {path}")
         return path
-    return tree.find_driver(args.debug)
+    return tree.find_driver(faults(args))
 
 
 def _shares(driver: Path | None, has_mpi: bool) -> list[Share]:
@@ -228,7 +238,7 @@ def _environment(args: argparse.Namespace) -> dict[str, str]:
     return env
 
 
-def _settings(node: int, driver: Path | None, debug: bool) -> str:
+def _settings(node: int, driver: Path | None, looks_for: str) -> str:
     values = {
         "VELO_GUEST_NAME": guest.guest_name(node),
         "VELO_GUEST_NODE": str(node),
@@ -236,8 +246,8 @@ def _settings(node: int, driver: Path | None, debug: bool) -> str:
     }
     if driver:
         values["VELO_GUEST_DRIVER"] = str(guest.inside(driver))
-    if debug:
-        values["VELO_GUEST_DEBUG"] = "1"
+    if looks_for:
+        values["VELO_GUEST_FAULTS"] = looks_for
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
 
 

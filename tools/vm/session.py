@@ -32,8 +32,8 @@ from vm.image import Images
 from vm.progress import say
 
 BOOT_TIMEOUT_S = 180.0
-# Of the debug kernel, which is slower by several times.
-BOOT_DEBUG_TIMEOUT_S = 1200.0
+# Of a kernel that looks for faults, which is slower by several times.
+BOOT_FAULTS_TIMEOUT_S = 1200.0
 CARDS_TIMEOUT_S = 60.0
 CHECK_TIMEOUT_S = 600.0
 LOOK_INTERVAL_S = 0.5
@@ -139,7 +139,7 @@ class Session:
             for each in self.guests:
                 each.ports["report"].sendall(b"go\n")
             code = self._console() if self.args.shell else self._job()
-            if self.args.debug:
+            if planning.faults(self.args):
                 self._check()
         complaint = self._complaint()
         if self.args.json:
@@ -175,7 +175,7 @@ class Session:
     def _boot(self) -> None:
         """Until every guest says that it is ready."""
         count = len(self.guests)
-        limit_s = BOOT_DEBUG_TIMEOUT_S if self.args.debug else BOOT_TIMEOUT_S
+        limit_s = BOOT_FAULTS_TIMEOUT_S if planning.faults(self.args) else BOOT_TIMEOUT_S
         say(f"booting {count} guest{'s' if count > 1 else ''}")
         begun = time.monotonic()
         while len(self.boot_s) < count:

@@ -77,7 +77,7 @@ def register(commands: Any) -> None:
         "--memory",
         metavar="MIB",
         type=checked(units.parse_count),
-        help="memory of each guest, in MiB (default: 512; 1024 with --debug)",
+        help="memory of each guest, in MiB (default: 512; 1024 with --debug or --races)",
     )
     parser.add_argument(
         "--processors",
@@ -105,6 +105,13 @@ def register(commands: Any) -> None:
         help="guests run a kernel that looks for faults of its drivers: accesses of memory, locks, "
         "DMA, leaks; the driver's own tests run when it is loaded. Slower by several times. The "
         "first use builds it from Debian's source; with --headers, for modules of that kernel",
+    )
+    parser.add_argument(
+        "--races",
+        action="store_true",
+        help="guests run a kernel that looks for races of its drivers: it stops them between two "
+        "accesses of memory. The first use builds it from Debian's source; with --headers, for "
+        "modules of that kernel",
     )
     parser.add_argument(
         "--kernel",
