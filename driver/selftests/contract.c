@@ -556,15 +556,19 @@ static void who_has_no_lines_takes_none(void)
 
 /* --- nodes that cannot be reached ------------------------------------------------------------- */
 
-/* Nobody is behind the link; what stands in front of it must not stand in anybody's way. */
+/* A link without a cable, whether this node has a neighbour or not, and a node that is behind it. */
+#define LINK "2"
+#define LINK_MASK "4"
+#define BEHIND_THE_LINK 98
+
+/* What stands in front of the link must not stand in anybody's way. */
 static void floods_the_link(void)
 {
 	uint64_t line[LINE_WORDS];
 	struct port port;
 	unsigned int i;
 
-	if (!CHECK(port_try(&port, VELO_CARD_ANY, LINE_WORDS,
-			    target_page((uint32_t)sysfs_number("node") ^ 1, 0))))
+	if (!CHECK(port_try(&port, VELO_CARD_ANY, LINE_WORDS, target_page(BEHIND_THE_LINK, 0))))
 		return;
 	make_line(line, 1, LINE_WORDS);
 	for (i = 0; told->go; i++) {
@@ -573,6 +577,10 @@ static void floods_the_link(void)
 		wait_until_taken(&port);
 	}
 }
+
+/* Ways of packets, beside links: none, and back to this node. */
+#define NOWHERE 14
+#define BACK 15
 
 /* Nodes whose packets come back, and whose answers so are none. Nobody has asked the second before. */
 #define UNANSWERING 99
@@ -619,23 +627,17 @@ static void hog_of_the_network(void (*hogs)(void), const char *name)
 		  sysfs_number("answer_patience") ? "8000" : "0");
 	pid = hog_start(hogs, PATIENCE_HERE);
 	/* As long as it is not yet known that the link is down, all wait for it. */
-	for (i = 0; i < 6000 && sysfs_number("links") && !sysfs_number("counters/link0_dead"); i++)
+	for (i = 0; i < 6000 && sysfs_number("links"); i++) {
+		if (sysfs_number("counters/link" LINK "_dead"))
+			break;
 		usleep(10000);
+	}
 	user_end(user_start(HEIR, exchanges_messages));
 	user_end(user_start(HEIR, puts_into_memory));
 	hog_end(pid);
 	/* Descriptors are worked off in order: what it has left is over before the times change. */
 	user_end(user_start(HEIR, puts_into_memory));
 	set_times(access, answer);
-}
-
-static void a_link_that_is_down_stops_nobody(void)
-{
-	CHECK(sysfs_write("links", "1") == 0);
-	hog_of_the_network(floods_the_link, "access_patience");
-	CHECK(sysfs_number("counters/link0_dead") == 1);
-	CHECK(sysfs_number("counters/link0_undelivered") > 0);
-	CHECK(sysfs_write("links", "0") == 0);
 }
 
 static void set_way(unsigned int to_node, unsigned int way)
@@ -646,11 +648,22 @@ static void set_way(unsigned int to_node, unsigned int way)
 	CHECK(sysfs_write("routes", routes) == 0);
 }
 
+static void a_link_that_is_down_stops_nobody(void)
+{
+	set_way(BEHIND_THE_LINK, 2);
+	CHECK(sysfs_write("links", LINK_MASK) == 0);
+	hog_of_the_network(floods_the_link, "access_patience");
+	CHECK(sysfs_number("counters/link" LINK "_dead") == 1);
+	CHECK(sysfs_number("counters/link" LINK "_undelivered") > 0);
+	CHECK(sysfs_write("links", "0") == 0);
+	set_way(BEHIND_THE_LINK, NOWHERE);
+}
+
 static void a_node_that_never_answers_stops_nobody(void)
 {
-	set_way(UNANSWERING, 15);
+	set_way(UNANSWERING, BACK);
 	hog_of_the_network(gets_from_nowhere, "answer_patience");
-	set_way(UNANSWERING, 14);
+	set_way(UNANSWERING, NOWHERE);
 	CHECK(sysfs_write("answer_patience", "1") == EINVAL);
 }
 
@@ -719,11 +732,11 @@ static void a_node_that_does_not_answer_holds_up_others_once(void)
 	snprintf(before, sizeof(before), "%ld", sysfs_number("answer_patience"));
 	snprintf(text, sizeof(text), "%u", ANSWER_CYCLES);
 	CHECK(!strcmp(before, "8388608"));
-	set_way(NEVER_ASKED, 15);
+	set_way(NEVER_ASKED, BACK);
 	CHECK(sysfs_write("answer_patience", text) == 0);
 	user_end(user_start(HEIR, tells_how_long_a_silent_node_holds_up));
 	CHECK(sysfs_write("answer_patience", before) == 0);
-	set_way(NEVER_ASKED, 14);
+	set_way(NEVER_ASKED, NOWHERE);
 }
 
 /* Nothing else happens on the card meanwhile. */
@@ -750,11 +763,11 @@ static void who_waits_for_an_answer_that_never_comes_is_woken(void)
 	char before[32];
 
 	snprintf(before, sizeof(before), "%ld", sysfs_number("answer_patience"));
-	set_way(UNANSWERING, 15);
+	set_way(UNANSWERING, BACK);
 	CHECK(sysfs_write("answer_patience", "200000") == 0);
 	user_end(user_start(HEIR, sleeps_until_a_get_is_given_up));
 	CHECK(sysfs_write("answer_patience", before) == 0);
-	set_way(UNANSWERING, 14);
+	set_way(UNANSWERING, NOWHERE);
 }
 
 /* --- sending --------------------------------------------------------------------------------- */
