@@ -202,8 +202,8 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 	ctx->queue = ctx->vector->memory + velo_contexts_per_vector() * velo_ring_bytes() +
 		     place * velo_queue_bytes();
 	ctx->lines = velo_context_lines(ctx, take->store_lines);
-	card->lines_free -= ctx->lines;
-	card->context_count++;
+	WRITE_ONCE(card->lines_free, card->lines_free - ctx->lines);
+	WRITE_ONCE(card->context_count, card->context_count + 1);
 	card->numbers[number].opened++;
 	velo_context_enable(ctx);
 	velo_interrupt_join(ctx);
@@ -242,7 +242,7 @@ void velo_context_end(struct velo_context *ctx)
 		up_write(&card->live);
 		return;
 	}
-	ctx->dead = true;
+	WRITE_ONCE(ctx->dead, true);
 	up_write(&card->live);
 
 	velo_send_end(ctx);
@@ -253,7 +253,7 @@ void velo_context_end(struct velo_context *ctx)
 	velo_interrupt_leave(ctx);
 	trace_velo_end(ctx);
 	velo_node_leave_lines(card, ctx->number, ctx->lines);
-	card->context_count--;
+	WRITE_ONCE(card->context_count, card->context_count - 1);
 	velo_number_leave(card, ctx->number);
 	velo_cgroup_uncharge(card, RDMACG_RESOURCE_HCA_HANDLE, ctx->cgroup);
 	velo_card_put_awake(card);

@@ -56,7 +56,7 @@ static irqreturn_t velo_interrupt(int irq, void *data)
 		if (!ctx || !ctx->armed)
 			continue;
 		if (velo_context_has_news(ctx)) {
-			ctx->armed = false;
+			WRITE_ONCE(ctx->armed, false);
 			wake_up_all(&ctx->wait);
 			woken++;
 		} else {
@@ -81,9 +81,9 @@ int velo_interrupt_arm(struct velo_context *ctx, struct velo_card_arm *arm)
 	struct velo_vector *vector = ctx->vector;
 
 	spin_lock_irq(&vector->lock);
-	ctx->ring_head = arm->ring_head;
-	ctx->queue_head = arm->queue_head;
-	ctx->armed = !velo_context_has_news(ctx);
+	WRITE_ONCE(ctx->ring_head, arm->ring_head);
+	WRITE_ONCE(ctx->queue_head, arm->queue_head);
+	WRITE_ONCE(ctx->armed, !velo_context_has_news(ctx));
 	arm->ready = !ctx->armed;
 	if (ctx->armed)
 		velo_vector_watch(vector, true);
@@ -95,7 +95,7 @@ int velo_interrupt_arm(struct velo_context *ctx, struct velo_card_arm *arm)
 	velo_node_stores(ctx->card);
 	spin_lock_irq(&vector->lock);
 	if (velo_context_has_news(ctx)) {
-		ctx->armed = false;
+		WRITE_ONCE(ctx->armed, false);
 		arm->ready = 1;
 	}
 	spin_unlock_irq(&vector->lock);
@@ -132,7 +132,7 @@ void velo_interrupt_join(struct velo_context *ctx)
 void velo_interrupt_leave(struct velo_context *ctx)
 {
 	spin_lock_irq(&ctx->vector->lock);
-	ctx->armed = false;
+	WRITE_ONCE(ctx->armed, false);
 	ctx->vector->contexts[ctx->number % velo_contexts_per_vector()] = NULL;
 	spin_unlock_irq(&ctx->vector->lock);
 }

@@ -237,7 +237,7 @@ static void velo_table_fill(struct velo_card *card, struct velo_region *region)
 	for_each_sgtable_dma_sg(&region->dma, sg, i)
 		for (at = 0; at < sg_dma_len(sg); at += VELO_PAGE_BYTES)
 			WRITE_ONCE(*entry++, region->word | (sg_dma_address(sg) + at));
-	card->pages_entered += region->page_count;
+	WRITE_ONCE(card->pages_entered, card->pages_entered + region->page_count);
 	region->entered = true;
 }
 
@@ -262,7 +262,7 @@ static void velo_region_withdraw(struct velo_region *region)
 	dma_unmap_sgtable(&card->pdev->dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
 	sg_free_table(&region->dma);
 	velo_unpin(region);
-	card->pages_entered -= region->page_count;
+	WRITE_ONCE(card->pages_entered, card->pages_entered - region->page_count);
 	atomic64_sub(region->pinned_count, &region->ctx->mm->pinned_vm);
 	trace_velo_withdraw(region->ctx, region->first_page, region->page_count, region->word);
 }

@@ -127,7 +127,7 @@ void velo_node_set_up(struct velo_card *card)
 	velo_node_write_patience(card);
 	velo_node_write_moderation(card);
 	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
-	card->lines_free += card->lines_left; /* A reset has emptied them. */
+	WRITE_ONCE(card->lines_free, card->lines_free + card->lines_left); /* A reset has emptied them. */
 	card->lines_left = 0;
 	velo_reg_write(card, VELO_REG_PAGES, velo_memory_pages_word(card));
 	velo_reg_write(card, VELO_REG_LINKS,
@@ -155,7 +155,7 @@ int velo_node_set_number(struct velo_card *card, u8 node)
 
 int velo_node_set_links(struct velo_card *card, u8 links)
 {
-	card->setup.links = links;
+	WRITE_ONCE(card->setup.links, links);
 	if (!card->dead)
 		velo_reg_write(card, VELO_REG_LINKS,
 			       FIELD_PREP(VELO_REG_LINKS_ENABLE_MASK, links));
@@ -178,7 +178,7 @@ int velo_node_set_routes(struct velo_card *card, const u16 *routes)
 
 int velo_node_set_patience(struct velo_card *card, u32 *patience, u32 cycles)
 {
-	*patience = cycles;
+	WRITE_ONCE(*patience, cycles);
 	if (!card->dead)
 		velo_node_write_patience(card);
 	return 0;
@@ -400,7 +400,7 @@ void velo_node_reclaim_lines(struct velo_card *card)
 {
 	if (!velo_stores_have_gone(velo_node_stores(card), card->left))
 		return;
-	card->lines_free += card->lines_left;
+	WRITE_ONCE(card->lines_free, card->lines_free + card->lines_left);
 	card->lines_left = 0;
 }
 

@@ -159,7 +159,7 @@ bool velo_number_name(struct velo_card *card, unsigned int number)
 	spin_lock(&card->numbers_lock);
 	is_taken = meant->is_taken;
 	if (is_taken)
-		meant->named++;
+		WRITE_ONCE(meant->named, meant->named + 1);
 	spin_unlock(&card->numbers_lock);
 	return is_taken;
 }
@@ -171,8 +171,10 @@ bool velo_number_name(struct velo_card *card, unsigned int number)
  */
 void velo_number_unname(struct velo_card *card, unsigned int number)
 {
+	struct velo_number *meant = &card->numbers[number];
+
 	spin_lock(&card->numbers_lock);
-	card->numbers[number].named--;
+	WRITE_ONCE(meant->named, meant->named - 1);
 	spin_unlock(&card->numbers_lock);
 }
 

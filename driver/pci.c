@@ -137,7 +137,7 @@ static int velo_card_revive(struct velo_card *card, bool is_reset)
 	int err;
 
 	mutex_lock(&card->state);
-	card->resets += is_reset;
+	WRITE_ONCE(card->resets, card->resets + is_reset);
 	err = velo_node_check(card);
 	if (!err && READ_ONCE(card->broken) && !velo_node_was_reset(card)) {
 		dev_err(&card->pdev->dev, "the reset had no effect\n");
