@@ -6,12 +6,20 @@
 
 set -eu
 
-driver=$(dirname "$0")/../../build/driver/selftests
+driver=$(realpath "$(dirname "$0")/../../build/driver/selftests")
 mpirun -n 2 NPopenmpi -i -u 1024 -n 3 -o /dev/null
 "$driver/calls"
 "$driver/contract"
 "$driver/threads" 20000
 "$driver/kills" "$1"
+# Somebody who looks at the card all the time.
+cd /sys/class/velo/velo0
+while :; do
+    for name in contexts pages lines_free resets links ring_patience; do
+        read -r _ <$name
+    done
+done 2>/dev/null &
 "$driver/fuzz" "$2"
 "$driver/adds" -r 2 500
 "$driver/abuse" -r "$3"
+kill $!

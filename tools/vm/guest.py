@@ -199,6 +199,10 @@ class Plan:
         if self.faults == "debug":
             # All faults of a run, not the first alone.
             words += ["kasan_multi_shot"]
+        if self.faults == "races":
+            # Of five accesses one is watched, for so long that another guest's processor gets to
+            # it. The driver alone is compiled for that, so it can be often.
+            words += ["kcsan.skip_watch=5", "kcsan.udelay_task=500"]
         return [*words, *self.kernel_words]
 
     def _archive(self) -> Path:
