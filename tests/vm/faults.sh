@@ -10,7 +10,7 @@ driver=$(realpath "$(dirname "$0")/../../build/driver/selftests")
 mpirun -n 2 NPopenmpi -i -u 1024 -n 3 -o /dev/null
 "$driver/calls"
 "$driver/contract"
-"$driver/threads" 20000
+"$driver/threads" 5000
 "$driver/kills" "$1"
 # Somebody who looks at the card all the time.
 cd /sys/class/velo/velo0
