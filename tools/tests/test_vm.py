@@ -232,6 +232,7 @@ def test_an_aarch64_guest_is_another_machine_with_the_same_card(house: Path) -> 
     words = each.command(image.ensure(), {}, [house / "a", house / "b"])
     assert any(word.startswith("virt,") and "highmem-mmio-size=1T" in word for word in words)
     assert "console=ttyAMA0" in option(words, "-append")[0]
+    assert " init_on_alloc=1" in option(words, "-append")[0]
     assert any("vfio-user-pci" in device for device in option(words, "-device"))
     assert not any("q35" in word for word in words)
 
@@ -271,8 +272,14 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     for name in plan.FAULTS:
         own = ("--kernel", "forky", f"--{name}")
         assert "leave it or --kernel out" in refusal(house, *own, "--", "x")
-    with pytest.raises(VeloError, match="two kernels"):
-        plan.system(cli.build_parser().parse_args(["vm", "--debug", "--races", "--headers"]))
+    # Also where nothing is started.
+    for pair, said in (
+        (("--debug", "--races"), "two kernels"),
+        (("--debug", "--arm64"), "leave these out"),
+        (("--races", "--kernel", "trixie"), "leave it or --kernel out"),
+    ):
+        with pytest.raises(VeloError, match=said):
+            plan.system(cli.build_parser().parse_args(["vm", *pair, "--headers"]))
     assert "--kernel forky --headers) OUT=" in refusal(house, "--kernel", "forky", "--", "x")
     arm64 = ("--arm64", "--driver", str(house / "tree" / "build" / "driver" / "velo.ko"))
     assert "give --plain or --shell" in refusal(house, *arm64, "--", "x")

@@ -53,6 +53,14 @@ def system(args: argparse.Namespace) -> tuple[Kernel | None, str, str]:
         raise UsageError("--large-pages is for AArch64 machines; give --arm64, too")
     if args.debug and args.races:
         raise UsageError("--debug and --races are two kernels; leave one out")
+    if args.arm64 and (faults(args) or args.iommu):
+        raise UsageError("--arm64 has neither --debug, --races nor --iommu; leave these out")
+    if not re.fullmatch(r"[a-z-]*", args.kernel):
+        raise UsageError(f"--kernel {args.kernel}: give the name of a suite, such as trixie")
+    for name in (*FAULTS, "large_pages"):
+        if args.kernel and getattr(args, name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} has a kernel of its own; leave it or --kernel out")
     built = built_kernel.LARGE_PAGES if args.large_pages else FAULTS.get(faults(args))
     return built, args.kernel, architecture(args)
 
@@ -117,6 +125,7 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
 
 
 def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
+    system(args)
     if args.shell and words:
         raise UsageError("--shell starts no program; leave out what is behind --")
     if not args.shell and not words:
@@ -127,12 +136,6 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"--processors {args.processors}: give a guest 1 to {PROCESSORS_MAX}")
     if args.memory is not None and args.memory < MEMORY_LEAST_MIB:
         raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
-    if not re.fullmatch(r"[a-z-]*", args.kernel):
-        raise UsageError(f"--kernel {args.kernel}: give the name of a suite, such as trixie")
-    for name in (*FAULTS, "large_pages"):
-        if args.kernel and getattr(args, name):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} has a kernel of its own; leave it or --kernel out")
     if args.kernel and args.card and not args.driver:
         raise UsageError(
             f"--kernel {args.kernel} wants a driver for it, by --driver: make -C driver "
@@ -147,8 +150,6 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _check_arm64(args: argparse.Namespace) -> None:
-    if faults(args) or args.iommu:
-        raise UsageError("--arm64 has neither --debug, --races nor --iommu; leave these out")
     if not (args.plain or args.shell):
         raise UsageError("--arm64 runs programs that were built for it: give --plain or --shell")
     if args.card and not args.driver:
