@@ -855,7 +855,9 @@ static void settings(void)
 	snprintf(text, sizeof(text), "%ld", sysfs_number("ring_patience"));
 	CHECK(sysfs_write("ring_patience", "1000") == 0 && sysfs_number("ring_patience") == 1000);
 	CHECK(sysfs_write("ring_patience", text) == 0);
-	CHECK(sysfs_write("access_patience", "0") == 0);
+	snprintf(text, sizeof(text), "%ld", sysfs_number("access_patience"));
+	CHECK(sysfs_write("access_patience", "0") == 0 && sysfs_number("access_patience") == 0);
+	CHECK(sysfs_write("access_patience", text) == 0);
 	CHECK(sysfs_number("counters/sent") >= 0 && sysfs_number("counters/link0_up") >= 0);
 }
 
