@@ -1291,6 +1291,8 @@ static void a_cgroup_has_no_more_than_it_may(void)
 	CHECK(context_take(other, VELO_CARD_ANY, &take) == 0);
 	close(other);
 	CHECK(file_write(CGROUPS "cgroup.procs", "0") == 0);
+	/* See what Documentation/admin-guide/velo.rst says of cgroups that go with limits. */
+	CHECK(file_write(CGROUP "rdma.max", "velo0 hca_handle=max hca_object=max") == 0);
 	CHECK(rmdir(CGROUP) == 0);
 }
 
