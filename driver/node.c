@@ -127,7 +127,8 @@ void velo_node_set_up(struct velo_card *card)
 	velo_node_write_patience(card);
 	velo_node_write_moderation(card);
 	card->sent = velo_pcie_stores_accepted(velo_node_stores(card));
-	WRITE_ONCE(card->lines_free, card->lines_free + card->lines_left); /* A reset has emptied them. */
+	/* A reset has emptied them. */
+	WRITE_ONCE(card->lines_free, card->lines_free + card->lines_left);
 	card->lines_left = 0;
 	velo_reg_write(card, VELO_REG_PAGES, velo_memory_pages_word(card));
 	velo_reg_write(card, VELO_REG_LINKS,
