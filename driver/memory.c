@@ -204,8 +204,9 @@ static void velo_table_give_back(struct velo_region *region)
 }
 
 /*
- * Not under velo_card.pages: who charges a cgroup may wait for memory, which may wait until a
- * mapping goes, and with it a region.
+ * The caller must not hold velo_card.pages. A process that charges a cgroup holds the controller's
+ * mutex while it waits for memory. The kernel may get that memory by taking a mapping away, and
+ * velo_region_invalidate() then wants velo_card.pages.
  */
 static void velo_region_uncharge(struct velo_region *region)
 {

@@ -109,9 +109,9 @@ def missing_component(base: str) -> str:
 
 
 def find_driver(kernel: str = "") -> Path:
-    """The card's driver for `velo vm`'s guests, with a kernel's option if it has one.
+    """The card's driver for the guests of `velo vm`; it is not installed.
 
-    It is not installed.
+    kernel: the option that names the guests' kernel, such as debug; empty: Debian's kernel.
     """
     folder, words, options = "driver", "", "--headers"
     if kernel:

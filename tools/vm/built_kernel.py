@@ -101,7 +101,7 @@ RACES = Kernel(
     configs=("guest.config", "x86.config", "races.config"),
     image=X86_IMAGE,
     kept=X86_KEPT,
-    # The kernel itself is compiled without KCSAN; who builds a module says nothing, and has it.
+    # The kernel itself is compiled without KCSAN. A module's build is not told so, and has KCSAN.
     variables=("KCSAN_SANITIZE=n",),
 )
 LARGE_PAGES = Kernel(
@@ -121,7 +121,7 @@ def ensure(kernel: Kernel) -> Path:
     """The kernel's folder; built where the cache lacks it."""
     folder = packages.cache_folder() / kernel.name
     stamp = folder / f".velo-{kernel.name}"
-    # Not of the files' order and comments: to build a kernel takes long.
+    # The stamp tells nothing of the files' order and comments: a build for these alone takes long.
     described = f"{SOURCE.described()} {kernel.kept} {kernel.words} {sorted(kernel.choices)}"
     wanted = hashlib.sha256(described.encode()).hexdigest()
     with packages.locked(kernel.name):

@@ -192,9 +192,9 @@ class Plan:
         console = "ttyAMA0" if self.architecture == ARM64 else "ttyS0"
         words = [f"console={console}", "loglevel=6", "panic=-1", "oops=panic"]
         words += ["random.trust_cpu=on"]
-        # A page that held code gets a file's bytes from virtiofsd, behind QEMU's back, and the old
-        # code would run on from QEMU's translations. So the guest clears each page that it takes,
-        # which QEMU sees. Debian's kernels do that anyway.
+        # virtiofsd writes a file's bytes into pages of the guest, and QEMU does not see it. If such
+        # a page held code before, QEMU would go on with its translation of that code. So the guest
+        # clears each page that it takes, which QEMU sees. Debian's kernels do that by themselves.
         words += ["init_on_alloc=1"]
         # A guest that waits for a processor here sees its own clocks jump, and nothing is wrong.
         words += ["no_timer_check", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1"]
@@ -204,8 +204,8 @@ class Plan:
             # All faults of a run, not the first alone.
             words += ["kasan_multi_shot"]
         if self.faults == "races":
-            # Of five accesses one is watched, for so long that another guest's processor gets to
-            # it. The driver alone is compiled for that, so it can be often.
+            # KCSAN watches about one access in five, for so long that the guest's other processor
+            # can get to the same place. The driver alone is compiled for that, so it can be often.
             words += ["kcsan.skip_watch=5", "kcsan.udelay_task=500"]
         return [*words, *self.kernel_words]
 
