@@ -557,37 +557,51 @@ static void who_has_no_lines_takes_none(void)
 /* --- nodes that cannot be reached ------------------------------------------------------------- */
 
 /* A link without a cable, whether this node has a neighbour or not, and a node that is behind it. */
-#define LINK "2"
-#define LINK_MASK "4"
+#define LINK 2u
 #define BEHIND_THE_LINK 98
+
+static long link_counter(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "counters/link%u_%s", LINK, name);
+	return sysfs_number(path);
+}
+
+static bool port_to_the_link(struct port *port)
+{
+	return CHECK(port_try(port, VELO_CARD_ANY, LINE_WORDS, target_page(BEHIND_THE_LINK, 0)));
+}
+
+static void send_by_the_link(struct port *port)
+{
+	uint64_t line[LINE_WORDS];
+
+	make_line(line, 1, LINE_WORDS);
+	send_line(port, LINE_WORDS - 1, line, LINE_WORDS);
+	wait_until_taken(port);
+}
 
 /* What stands in front of the link must not stand in anybody's way. */
 static void floods_the_link(void)
 {
-	uint64_t line[LINE_WORDS];
 	struct port port;
 	unsigned int i;
 
-	if (!CHECK(port_try(&port, VELO_CARD_ANY, LINE_WORDS, target_page(BEHIND_THE_LINK, 0))))
+	if (!port_to_the_link(&port))
 		return;
-	make_line(line, 1, LINE_WORDS);
 	for (i = 0; told->go; i++) {
 		told->is_full = i > 2;
-		send_line(&port, LINE_WORDS - 1, line, LINE_WORDS);
-		wait_until_taken(&port);
+		send_by_the_link(&port);
 	}
 }
 
-static void sends_by_the_link(void)
+static void sends_one_by_the_link(void)
 {
-	uint64_t line[LINE_WORDS];
 	struct port port;
 
-	if (!CHECK(port_try(&port, VELO_CARD_ANY, LINE_WORDS, target_page(BEHIND_THE_LINK, 0))))
-		return;
-	make_line(line, 1, LINE_WORDS);
-	send_line(&port, LINE_WORDS - 1, line, LINE_WORDS);
-	wait_until_taken(&port);
+	if (port_to_the_link(&port))
+		send_by_the_link(&port);
 }
 
 /* Ways of packets, beside links: none, and back to this node. */
@@ -639,11 +653,8 @@ static void hog_of_the_network(void (*hogs)(void), const char *name)
 		  sysfs_number("answer_patience") ? "8000" : "0");
 	pid = hog_start(hogs, PATIENCE_HERE);
 	/* As long as it is not yet known that the link is down, all wait for it. */
-	for (i = 0; i < 6000 && sysfs_number("links"); i++) {
-		if (sysfs_number("counters/link" LINK "_dead"))
-			break;
+	for (i = 0; i < 6000 && sysfs_number("links") && !link_counter("dead"); i++)
 		usleep(10000);
-	}
 	user_end(user_start(HEIR, exchanges_messages));
 	user_end(user_start(HEIR, puts_into_memory));
 	hog_end(pid);
@@ -662,16 +673,18 @@ static void set_way(unsigned int to_node, unsigned int way)
 
 static void a_link_that_is_down_stops_nobody(void)
 {
+	char links[32];
 	long undelivered;
 
-	set_way(BEHIND_THE_LINK, 2);
-	CHECK(sysfs_write("links", LINK_MASK) == 0);
+	snprintf(links, sizeof(links), "%u", 1u << LINK);
+	set_way(BEHIND_THE_LINK, LINK);
+	CHECK(sysfs_write("links", links) == 0);
 	hog_of_the_network(floods_the_link, "access_patience");
-	CHECK(sysfs_number("counters/link" LINK "_dead") == 1);
-	/* It has 8 bits. */
-	undelivered = sysfs_number("counters/link" LINK "_undelivered");
-	user_end(user_start(HEIR, sends_by_the_link));
-	undelivered = sysfs_number("counters/link" LINK "_undelivered") - undelivered;
+	CHECK(link_counter("dead") == 1);
+	/* This count has 8 bits, so after the flood it can be 0 as well. */
+	undelivered = link_counter("undelivered");
+	user_end(user_start(HEIR, sends_one_by_the_link));
+	undelivered = link_counter("undelivered") - undelivered;
 	CHECK((undelivered & 0xff) == 1);
 	CHECK(sysfs_write("links", "0") == 0);
 	set_way(BEHIND_THE_LINK, NOWHERE);
@@ -1000,11 +1013,7 @@ static bool comes_to(const char *name, const char *text)
 
 	snprintf(path, sizeof(path), SYSFS "%s", name);
 	for (i = 0; i < 1000; i++) {
-		int file = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t len = read(file, said, sizeof(said) - 1);
-
-		close(file);
-		said[len > 0 ? len : 0] = '\0';
+		(void)file_read(path, said, sizeof(said));
 		if (!strncmp(said, text, strlen(text)))
 			return true;
 		usleep(10000);
@@ -1273,11 +1282,9 @@ static void memory_is_reached_where_it_was_entered_and_not_beside(void)
 
 static bool cgroup_has(const char *line)
 {
-	char text[256] = "";
-	int file = open(CGROUP "rdma.current", O_RDONLY | O_CLOEXEC);
+	char text[256];
 
-	CHECK(read(file, text, sizeof(text) - 1) >= 0);
-	close(file);
+	CHECK(file_read(CGROUP "rdma.current", text, sizeof(text)) >= 0);
 	return strstr(text, line);
 }
 
@@ -1360,7 +1367,7 @@ int main(int argc, char **argv)
 				    !system("grep -qw rdma " CGROUPS "cgroup.controllers");
 	/* Kernels that lack one of these are told in driver/README.md. */
 	const bool can_sleep = !access("/sys/power/state", W_OK);
-	/* A module, or in the kernel. */
+	/* The injector is a module, or a part of the kernel. */
 	const bool has_injector = (!access(INJECTOR, W_OK) || !system("modprobe -q aer_inject")) &&
 				  !access(INJECTOR, W_OK);
 	const struct test tests[] = {

@@ -33,19 +33,25 @@ bool check_fails(long result, int error, const char *what, const char *file, int
 	return false;
 }
 
-static long number_in(const char *folder, const char *name)
+ssize_t file_read(const char *path, char *text, size_t size)
 {
-	char path[256], text[64] = "";
+	int file = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = -1;
-	int file;
 
-	snprintf(path, sizeof(path), "%s%s", folder, name);
-	file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file >= 0) {
-		len = read(file, text, sizeof(text) - 1);
+		len = read(file, text, size - 1);
 		close(file);
 	}
-	return len > 0 ? strtol(text, NULL, 0) : -1;
+	text[len > 0 ? len : 0] = '\0';
+	return len;
+}
+
+static long number_in(const char *folder, const char *name)
+{
+	char path[256], text[64];
+
+	snprintf(path, sizeof(path), "%s%s", folder, name);
+	return file_read(path, text, sizeof(text)) > 0 ? strtol(text, NULL, 0) : -1;
 }
 
 long sysfs_number(const char *name)
@@ -78,26 +84,20 @@ int sysfs_write(const char *name, const char *text)
 	return file_write(path, text);
 }
 
-/* In the order in which they are to be written. */
-static const char *const place_files[] = { "node", "routes", "links" };
-/* What is in them. */
-static char place[3][4096];
+/* The card's place in the network: its files, in the order in which they are to be written. */
+#define PLACE_FILES 3
+static const char *const place_files[PLACE_FILES] = { "node", "routes", "links" };
+/* What card_pull_out() has read from each of these files. */
+static char place_texts[PLACE_FILES][4096];
 
 void card_pull_out(void)
 {
 	char path[256];
 	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
-		ssize_t len;
-		int file;
-
+	for (i = 0; i < PLACE_FILES; i++) {
 		snprintf(path, sizeof(path), SYSFS "%s", place_files[i]);
-		file = open(path, O_RDONLY | O_CLOEXEC);
-		len = read(file, place[i], sizeof(place[i]) - 1);
-		CHECK(len > 0);
-		place[i][len > 0 ? len : 0] = '\0';
-		close(file);
+		CHECK(file_read(path, place_texts[i], sizeof(place_texts[i])) > 0);
 	}
 	CHECK(sysfs_write("device/remove", "1") == 0);
 }
@@ -107,8 +107,8 @@ void card_plug_in(void)
 	unsigned int i;
 
 	CHECK(file_write("/sys/bus/pci/rescan", "1") == 0);
-	for (i = 0; i < 3; i++)
-		CHECK(sysfs_write(place_files[i], place[i]) == 0);
+	for (i = 0; i < PLACE_FILES; i++)
+		CHECK(sysfs_write(place_files[i], place_texts[i]) == 0);
 }
 
 int context_take(int file, uint32_t number, struct velo_card_take *take)

@@ -39,12 +39,18 @@ bool check_fails(long result, int error, const char *what, const char *file, int
 long sysfs_number(const char *name);
 /* The driver's parameter; -1: it cannot be read. */
 long parameter_number(const char *name);
+/*
+ * Reads a file that is no longer than the text, whose end it marks. Returns the length; -1: it
+ * cannot be read.
+ */
+ssize_t file_read(const char *path, char *text, size_t size);
 /* 0, or the error. */
 int file_write(const char *path, const char *text);
 /* The same of a file of the card. */
 int sysfs_write(const char *name, const char *text);
-/* The card goes, and is found again: with the place in the network that it had, which went with it. */
+/* Removes the card, which forgets its place in the network. */
 void card_pull_out(void);
+/* Finds the card again, and gives it the place that it had. */
 void card_plug_in(void);
 
 /* Open the card and take any context. Ends the program if that fails. */
