@@ -173,8 +173,8 @@ TEST(closing_the_sending_port_still_delivers_what_was_sent)
     struct velo_port *sender;
     struct velo_msg msg;
 
-    attr.linger_ns =
-        TEST_PATIENCE_NS; /* By a simulated card, messages take longer than the default. */
+    /* By a simulated card, messages take longer than the default. */
+    attr.linger_ns = TEST_PATIENCE_NS;
     CHECK_OK(velo_port_open(&attr, &sender));
 
     struct velo_conn *conn = port_connect(sender, velo_port_id(receiver));
