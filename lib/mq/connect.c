@@ -4,6 +4,9 @@
 #include "../base/fork.h"
 #include "internal.h"
 
+/* Rings that were full are empty after fewer calls of progress. */
+#define LAST_ROUNDS_MAX 4096u
+
 static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other ? one : other); }
 
 /* The peer to which messages for an id go, if it is known and lives. */
@@ -21,10 +24,21 @@ static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
     return NULL;
 }
 
-/* Requests with generations that are gone end before a new connection is made: it may go to the
- * same generation. */
-static void end_gone(const struct velo_mq *mq, velo_id_t id)
+/* Has a generation left whose requests have not ended yet? */
+static bool is_one_leaving(const struct velo_mq *mq, velo_id_t id)
 {
+    struct velo_mq_peer *peer = mq_peer_first_generation(mq, id);
+    while (peer && !(peer->gone && !peer->requests_ended))
+        peer = peer->next_generation;
+    return peer;
+}
+
+/* Requests with generations that are gone end before a new connection is made: it may go to the
+ * same generation. What those have sent is taken first, unless others send without end. */
+static void end_gone(struct velo_mq *mq, velo_id_t id)
+{
+    for (uint32_t left = LAST_ROUNDS_MAX; left > 0 && is_one_leaving(mq, id); left--)
+        (void)velo_mq_progress(mq);
     for (struct velo_mq_peer *peer = mq_peer_first_generation(mq, id); peer;
          peer = peer->next_generation)
         if (peer->gone)
@@ -70,6 +84,7 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out,
     peer->eager_bytes = least(mq->eager_bytes, most_bytes);
     peer->first_bytes = least(peer->eager_bytes, mq_peer_first_bytes(mq));
     peer->gone = VELO_OK;
+    peer->requests_ended = false;
     peer->is_known = true;
     peer->direct_end_bytes = (uint64_t)peer->eager_bytes + 1;
     *out = peer;
@@ -84,6 +99,7 @@ int velo_mq_disconnect(struct velo_mq_peer *peer)
     mq_peer_end(peer, VELO_ERR_PEER_CLOSED);
     (void)mq_peer_reap(mq);
     peer->gone = VELO_OK;
+    peer->requests_ended = false;
     peer->receives_ended = false;
     peer->is_known = false;
     return VELO_OK;

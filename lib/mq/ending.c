@@ -63,6 +63,7 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
     struct velo_mq *mq = peer->mq;
     bool is_given_up = !peer->gone && status == VELO_ERR_PEER_CLOSED;
     peer->gone = status;
+    peer->requests_ended = true;
     peer->direct_end_bytes = 0;
     /* This comes first: until then RMA may write to receives' buffers. */
     mq_offer_disconnect(peer);
@@ -88,11 +89,22 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
         mq->work |= WORK_RESUME;
 }
 
-int mq_peer_push(struct velo_mq_peer *peer)
+/* Pieces and answers that a peer sent before it left may still lie in its ring: its requests end
+ * when that is empty. A peer that is lost for another reason might send for ever. */
+static bool may_have_sent(const struct velo_mq_peer *peer)
+{
+    return peer->gone == VELO_ERR_PEER_CLOSED || peer->gone == VELO_ERR_PEER_DEAD;
+}
+
+int mq_peer_push(struct velo_mq_peer *peer, bool is_dry)
 {
     int status = VELO_OK;
     mq_peer_deactivate(peer);
     int events = 0;
+    if (peer->gone && (is_dry || !may_have_sent(peer))) {
+        mq_peer_end(peer, peer->gone);
+        return 1;
+    }
     if (!peer->gone) {
         events = mq_answer_push(peer, &status);
         events += mq_copy_push(peer, &status);
@@ -101,11 +113,8 @@ int mq_peer_push(struct velo_mq_peer *peer)
         events += mq_send_waiting(peer, &status);
     if (!peer->gone && status && status != VELO_AGAIN)
         mq_peer_lost(peer, status);
-    if (peer->gone) {
-        mq_peer_end(peer, peer->gone);
-        return events + 1;
-    }
-    if (peer->refusals.first || peer->answers.first || peer->streams.first || peer->sends.first)
+    if (peer->gone || peer->refusals.first || peer->answers.first || peer->streams.first ||
+        peer->sends.first)
         mq_peer_activate(peer);
     return events;
 }
@@ -118,7 +127,7 @@ static int source_status(const struct source *source)
     int status = source->gone;
     for (const struct velo_mq_peer *peer = source->generations; peer;
          peer = peer->next_generation) {
-        if (!peer->gone)
+        if (!peer->requests_ended)
             return VELO_OK;
         if (!status && !peer->receives_ended)
             status = peer->gone;

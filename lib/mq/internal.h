@@ -128,6 +128,7 @@ struct velo_mq_peer {
     bool is_active;          /* Among mq->active. */
     bool is_deferred;        /* Among mq->deferred. */
     bool is_known;           /* velo_mq_connect() made it known. */
+    bool requests_ended;     /* It is gone, and its requests have ended: all it sent was taken. */
     bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
     bool stages;             /* Pieces of announced sends are copied ahead. */
@@ -515,13 +516,15 @@ void mq_peer_set_extra(struct velo_mq_peer *peer, struct velo_conn *extra);
 void mq_peer_activate(struct velo_mq_peer *peer);
 /** Have it look there no more. */
 void mq_peer_deactivate(struct velo_mq_peer *peer);
-/** A call on one of its connections failed: progress will end its requests. */
+/** A call on one of its connections failed: progress will end its requests, after it has taken what
+ *  the peer sent before it left. */
 void mq_peer_lost(struct velo_mq_peer *peer, int status);
 
 /* ---- ending.c -------------------------------------------------------------------------------- */
 
-/** Send what waits for a peer, or end its requests if it is gone. Returns the number of events. */
-int mq_peer_push(struct velo_mq_peer *peer);
+/** Send what waits for a peer, or end its requests if it is gone. `is_dry`: all that had come
+ * before this call has been taken. Returns the number of events. */
+int mq_peer_push(struct velo_mq_peer *peer, bool is_dry);
 /** End everything that is under way with a peer, and its connections. */
 void mq_peer_end(struct velo_mq_peer *peer, int status);
 /** Ask the kernel about peers that requests wait for. */

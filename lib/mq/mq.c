@@ -275,7 +275,8 @@ static int64_t check_peers(struct velo_mq *mq)
     return time_ns;
 }
 
-/* Do all work but receiving. `is_dry`: there was nothing to receive. */
+/* Do all work but receiving. `is_dry`: there was nothing to receive, so all is here that was sent
+ * by peers that were found gone before. */
 static int do_other_work(struct velo_mq *mq, bool is_dry)
 {
     int events = 0;
@@ -288,7 +289,7 @@ static int do_other_work(struct velo_mq *mq, bool is_dry)
     if (unlikely(mq->work & WORK_OVER))
         events += mq_recv_give_up(mq);
     for (uint32_t left = mq->active_count; left > 0 && mq->active.first; left--)
-        events += mq_peer_push(member_of(mq->active.first, struct velo_mq_peer, active));
+        events += mq_peer_push(member_of(mq->active.first, struct velo_mq_peer, active), is_dry);
     if (mq->work & WORK_GETS)
         events += mq_get_progress(mq);
     if (may_reap)
@@ -312,8 +313,11 @@ int velo_mq_progress(struct velo_mq *mq)
         events = mq_recv_next(mq, header);
     if (events == 0) {
         mq->burst = 0;
-        if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0))
+        if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0)) {
             (void)check_peers(mq);
+            return 0; /* A peer may have sent something after our look, and left before the check.
+                       */
+        }
     }
     return unlikely(mq->work) ? work_after(mq, events) : events;
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A peer that sends its last message and closes right before its end is seen. */
+#include <dlfcn.h>
+#include <time.h>
+
+#include "support.h"
+
+#define MATCH 11
+/* Longer than the queues wait between two looks at their peers. */
+#define UNTIL_LOOK_NS (150 * TEST_MS)
+/* They look once in a few thousand rounds. */
+#define ROUNDS_MAX 100000000
+
+#define INTERPOSED __attribute__((visibility("default")))
+
+/* Called when the library reads the clock the next time: it does so right before it looks at its
+ * peers, after it has looked for messages. */
+static void (*at_clock)(void);
+
+INTERPOSED int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static int (*next)(clockid_t clock, struct timespec *now);
+    void (*call)(void) = at_clock;
+
+    if (!next)
+        next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    at_clock = NULL;
+    if (call)
+        call();
+    return next(clock, now);
+}
+
+/* Node 0 stays, node 1 closes. */
+static struct node nodes[2];
+
+static void send_and_close(void)
+{
+    int value = 6;
+
+    CHECK_OK(velo_mq_try_send(node_connect(&nodes[1], nodes[0].id), &value, sizeof value, MATCH));
+    node_close(&nodes[1]);
+}
+
+TEST(a_message_that_comes_just_before_the_end_is_seen_is_taken)
+{
+    struct velo_mq_request recv = {0};
+    int got = 0;
+
+    nodes_open(nodes, 2, NULL, false);
+    (void)node_connect(&nodes[0], nodes[1].id);
+    nodes_settle(nodes, 2);
+    CHECK_OK(velo_mq_irecv(nodes[0].mq, nodes[1].id, MATCH, 0, &got, sizeof got, &recv));
+    test_sleep_ns(UNTIL_LOOK_NS);
+    at_clock = send_and_close;
+    for (int i = 0; i < ROUNDS_MAX && recv.status == VELO_AGAIN; i++)
+        (void)velo_mq_progress(nodes[0].mq);
+    CHECK_OK(recv.status);
+    CHECK_EQ(got, 6);
+    node_close(&nodes[0]);
+}
