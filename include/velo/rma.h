@@ -238,7 +238,8 @@ VELO_API int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rm
 
 /**
  * Does a peer still serve its memory? A system call: operations on mapped memory find out only now
- * and then. If it does not, all operations under way on it end with an error.
+ * and then. If it does not, all operations under way on it end: those that it has answered as they
+ * were, the others with an error.
  *
  * @param peer  The peer.
  * @retval VELO_OK              It does.

@@ -202,11 +202,11 @@ int rma_ask_pump(struct velo_rma_peer *peer)
 {
     int ended = 0;
     int status = VELO_OK;
-    while (status == VELO_OK && (peer->sending || peer->waiting.head)) {
+    while (status == VELO_OK && !peer->gone && (peer->sending || peer->waiting.head)) {
         status = peer->sending ? send_piece(peer, peer->sending) : begin_op(peer, &ended);
     }
     if (status && status != VELO_AGAIN)
-        rma_ask_fail(peer, status);
+        rma_ask_lose(peer, status);
     return ended;
 }
 
@@ -352,8 +352,15 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
 
 /* ---- failure --------------------------------------------------------------------------------- */
 
+static void stop_leaving(struct velo_rma_peer *peer)
+{
+    peer->rma->leaving -= peer->is_leaving;
+    peer->is_leaving = false;
+}
+
 void rma_ask_fail(struct velo_rma_peer *peer, int status)
 {
+    stop_leaving(peer);
     peer->gone = status;
     peer->sending = NULL;
     peer->asked_here = 0;
@@ -362,6 +369,34 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
         finish_op(peer, take_first_op(&peer->asked), status);
     while (peer->waiting.head)
         finish_op(peer, take_first_op(&peer->waiting), status);
+}
+
+/* Only a peer that has left sends no more: from any other, answers might come for ever. */
+void rma_ask_lose(struct velo_rma_peer *peer, int status)
+{
+    bool has_left = status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD;
+    if (!has_left || !peer->asked.head) {
+        rma_ask_fail(peer, status);
+        return;
+    }
+    peer->gone = status;
+    if (peer->sending) /* The rest of it will not be sent. */
+        peer->sending->status = status;
+    peer->sending = NULL;
+    peer->rma->leaving += !peer->is_leaving;
+    peer->is_leaving = true;
+}
+
+int rma_ask_end_leaving(struct velo_rma *rma)
+{
+    int ended = 0;
+    for (struct velo_rma_peer *peer = rma->peers; peer && rma->leaving > 0; peer = peer->next) {
+        if (!peer->is_leaving)
+            continue;
+        ended += (int)peer->pending;
+        rma_ask_fail(peer, peer->gone);
+    }
+    return ended;
 }
 
 static int peer_status(const struct velo_rma_peer *peer)
@@ -378,6 +413,6 @@ void rma_ask_check_peers(struct velo_rma *rma)
     for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next) {
         int status = peer_is_idle(peer) || peer->gone ? VELO_OK : peer_status(peer);
         if (status)
-            rma_ask_fail(peer, status);
+            rma_ask_lose(peer, status);
     }
 }

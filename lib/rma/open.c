@@ -303,7 +303,7 @@ int velo_rma_peer_status(struct velo_rma_peer *peer)
         return velo_fail(VELO_ERR_ARG, "peer is NULL");
     int status = peer->gone ? peer->gone : velo_conn_status(peer->conn);
     if (status && !peer->gone)
-        rma_ask_fail(peer, status);
+        rma_ask_lose(peer, status);
     return status;
 }
 

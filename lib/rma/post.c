@@ -19,7 +19,7 @@ static int notify_allowed(const struct request *request)
 static cold_path int failed_at_once(struct velo_rma_peer *peer, int status)
 {
     if (is_final(status))
-        rma_ask_fail(peer, status);
+        rma_ask_lose(peer, status);
     return status;
 }
 

@@ -78,6 +78,9 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     }
     rma_serve_answer(rma);
     if (unlikely(rma->ops_used > 0)) {
+        bool is_dry = taken <= MESSAGES_PER_CALL && !rma->stalled;
+        if (unlikely(rma->leaving > 0) && is_dry)
+            ended += rma_ask_end_leaving(rma);
         ended += rma->device->progress(rma);
         bool looks_for_room =
             taken > 0 || timeout_ns != 0 || !rma->is_plain || rma->polls % POLLS_PER_ROOM == 0;
@@ -98,7 +101,7 @@ int velo_rma_progress(struct velo_rma *rma)
 
 static bool is_blocked(const struct velo_rma *rma)
 {
-    bool blocked = rma->deferred;
+    bool blocked = rma->deferred || rma->leaving > 0;
     for (const struct velo_rma_peer *peer = rma->peers; peer && !blocked; peer = peer->next)
         blocked = peer->sending || peer->waiting.head;
     return blocked;

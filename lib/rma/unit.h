@@ -110,6 +110,7 @@ struct velo_rma_peer {
     char *arena;
     uint64_t arena_bytes; /* Mapped so far. */
     int gone;             /* The reason why nothing is possible any more. */
+    bool is_leaving;      /* It is gone, and its last answers may still lie in our ring. */
 
     struct op_list waiting; /* Not begun. */
     struct op_list asked;   /* Begun, in the order of their answers. */
@@ -153,6 +154,7 @@ struct velo_rma {
     struct velo_rma_counters counters;
     bool may_attach;
     bool is_plain;    /* No connection is deferred, and there is no device. */
+    uint32_t leaving; /* Peers that are gone, and whose last answers are still to be taken. */
     bool deferred;    /* Some connection is deferred... */
     bool stalled;     /* ...because the notification queue was full. */
     bool interrupted; /* A wait has to end. */
@@ -282,6 +284,12 @@ static inline bool is_final(int status)
 
 /** End all operations that are under way with a peer. */
 VELO_PRIVATE void rma_ask_fail(struct velo_rma_peer *peer, int status);
+/** A peer is gone. Progress takes the answers that it sent before it left, then ends what is left.
+ */
+VELO_PRIVATE void rma_ask_lose(struct velo_rma_peer *peer, int status);
+/** All that had come before this call has been taken: end the operations with peers that were found
+ *  gone before. Returns the number of operations that ended. */
+int rma_ask_end_leaving(struct velo_rma *rma);
 /** Look whether peers live that owe us an answer. */
 void rma_ask_check_peers(struct velo_rma *rma);
 

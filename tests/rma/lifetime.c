@@ -306,6 +306,34 @@ TEST(requesters_learn_that_an_owner_closed)
     }
 }
 
+TEST(what_an_owner_answered_before_it_closed_is_done)
+{
+    enum { GETS = 8 };
+    struct owner owner;
+    struct requester me;
+    struct velo_rma_notification note;
+    uint64_t words[GETS] = {0};
+
+    owner_start(&owner, WAY_ASKED, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    CHECK_OK(velo_rma_put_immediate(me.peer, 6, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
+    flush(me.peer);
+    for (int i = 0; i < GETS; i++)
+        CHECK_OK(velo_rma_get(me.peer, &words[i], 8, velo_rma_place(owner.stage->key, 0),
+                              VELO_RMA_NOTIFY_REQUESTER, 0));
+    /* Their requests are in the owner's ring then, which it empties before it obeys. */
+    test_sleep_ns(20 * TEST_MS);
+    owner_order(&owner, STAGE_COUNT);
+    owner_stop(&owner);
+    CHECK_STATUS(velo_rma_peer_status(me.peer), VELO_ERR_PEER_CLOSED);
+    for (int i = 0; i < GETS; i++) {
+        CHECK_EQ(velo_rma_poll(me.rma, &note, 1, TEST_PATIENCE_NS), 1);
+        CHECK_OK(note.status);
+        CHECK_EQ(words[i], 6);
+    }
+    requester_close(&me);
+}
+
 TEST(operations_under_way_end_with_an_error_when_their_owner_is_killed)
 {
     enum { OPS = 20 };
