@@ -173,6 +173,9 @@ int native_ring_sleep(struct native_slot *slot, uint32_t seen, int64_t sleep_ns)
     if ((uint32_t)native_ring_written(slot) != seen)
         return VELO_OK;
     int status = seg_check_owner(slot->home->segment);
+    /* A status may have come since that look, before its sender and the board went. */
+    if (status && (uint32_t)native_ring_written(slot) != seen)
+        return VELO_OK;
     if (status)
         return velo_fail(status, "board %u is gone: the process that made it has %s", slot->lid,
                          status == VELO_ERR_PEER_CLOSED ? "taken it away" : "ended");
