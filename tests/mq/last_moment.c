@@ -17,9 +17,9 @@
  * peers, after it has looked for messages. */
 static void (*at_clock)(void);
 
-INTERPOSED int clock_gettime(clockid_t clock, struct timespec *now)
+INTERPOSED int clock_gettime(clockid_t clock_id, struct timespec *tp)
 {
-    static int (*next)(clockid_t clock, struct timespec *now);
+    static int (*next)(clockid_t clock_id, struct timespec *tp);
     void (*call)(void) = at_clock;
 
     if (!next)
@@ -27,7 +27,7 @@ INTERPOSED int clock_gettime(clockid_t clock, struct timespec *now)
     at_clock = NULL;
     if (call)
         call();
-    return next(clock, now);
+    return next(clock_id, tp);
 }
 
 /* Node 0 stays, node 1 closes. */
