@@ -25,12 +25,19 @@ FAKE = Path(__file__).with_name("fake_machine.py")
 TOOLS = FAKE.parents[1]
 
 
+def make_module(path: Path, machine: str = "x86-64") -> Path:
+    """What looks like a kernel module."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    path.write_bytes(plan.ELF_START.pack(ident, plan.ELF_RELOCATABLE, plan.ELF_MACHINES[machine]))
+    return path
+
+
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with driver, components and simulator, images, and a folder to stand in."""
     checkout = tmp_path / "tree"
-    (checkout / "build" / "driver").mkdir(parents=True)
-    (checkout / "build" / "driver" / "velo.ko").touch()
+    make_module(checkout / "build" / "driver" / "velo.ko")
     libexec = checkout / "build" / "libexec" / "velo"
     libexec.mkdir(parents=True)
     simulator = libexec / "velo-sim"
@@ -207,9 +214,7 @@ def test_a_comma_in_a_folder_ends_no_option(house: Path) -> None:
 def test_a_guest_that_looks_for_faults_has_its_own_driver_and_more_memory(
     house: Path, looks_for: str
 ) -> None:
-    driver = house / "tree" / "build" / f"driver-{looks_for}" / "velo.ko"
-    driver.parent.mkdir()
-    driver.touch()
+    driver = make_module(house / "tree" / "build" / f"driver-{looks_for}" / "velo.ko")
     each = made(house, f"--{looks_for}", "--processors", "2", "--", "x").guests[0]
     assert f"VELO_GUEST_DRIVER={driver}\n" in each.files["settings"]
     assert f"VELO_GUEST_FAULTS={looks_for}\n" in each.files["settings"]
@@ -222,9 +227,7 @@ def test_a_guest_that_looks_for_faults_has_its_own_driver_and_more_memory(
 
 
 def test_an_aarch64_guest_is_another_machine_with_the_same_card(house: Path) -> None:
-    driver = house / "tree" / "build" / "driver-arm64" / "velo.ko"
-    driver.parent.mkdir()
-    driver.touch()
+    driver = make_module(house / "tree" / "build" / "driver-arm64" / "velo.ko", "AArch64")
     each = made(house, "--arm64", "--driver", str(driver), "--plain", "--", "x").guests[0]
     assert f"VELO_GUEST_DRIVER={driver}\n" in each.files["settings"]
     # This tree's MPI is of this machine.
@@ -268,6 +271,9 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "larger --topology" in refusal(house, *beside, "--", "x")
     assert "at least 256 MiB" in refusal(house, "--memory", "64", "--", "x")
     assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
+    assert refusal(house, "--driver", __file__, "--", "x").endswith("is no kernel module")
+    other = str(make_module(house / "other.ko", "AArch64"))
+    assert "is no kernel module for x86-64" in refusal(house, "--driver", other, "--", "x")
     assert "name of a suite" in refusal(house, "--kernel", "../x", "--", "x")
     for name in plan.FAULTS:
         own = ("--kernel", "forky", f"--{name}")
@@ -395,14 +401,15 @@ def test_a_report_that_nobody_understands_is_told_of(
 def test_debug_guests_are_asked_for_faults_when_the_job_has_ended(
     house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ran("--debug", "--driver", __file__, "--", "x") == 7
+    driver = str(make_module(house / "velo.ko"))
+    assert ran("--debug", "--driver", driver, "--", "x") == 7
     monkeypatch.setenv("FAKE_GUEST", "leaks")
-    assert cli.main(["vm", "--debug", "--driver", __file__, "--", "x"]) == 1
+    assert cli.main(["vm", "--debug", "--driver", driver, "--", "x"]) == 1
     said = capsys.readouterr().err
     assert "a guest's kernel complained:\nvelo0: [ 0.9] velo: fault: leak at the end" in said
     monkeypatch.setattr(session, "CHECK_TIMEOUT_S", 0.5)
     monkeypatch.setenv("FAKE_GUEST", "ends")
-    assert cli.main(["vm", "--debug", "--driver", __file__, "--", "x"]) == 1
+    assert cli.main(["vm", "--debug", "--driver", driver, "--", "x"]) == 1
     assert "velo0 has not checked itself within 0 s" in capsys.readouterr().err
     assert not left(house)
 

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,10 @@ FAULTS = {"debug": built_kernel.DEBUG, "races": built_kernel.RACES}
 PROCESSORS_MAX = 8
 # Of a card.
 LINKS = 3
+# The beginning of an object file of 64 bits: what names its byte order, its kind, its machine.
+ELF_START = struct.Struct("<16sHH")
+ELF_RELOCATABLE = 1
+ELF_MACHINES = {"x86-64": 62, "AArch64": 183}
 SILENCE_MS = "600000"
 # What this command is told; guests need no such thing.
 STAYS_HERE = {"VELO_LIBEXEC", "VELO_VM_CACHE", "VELO_SHM_DIR", "VELO_NODE"}
@@ -191,8 +196,20 @@ def _driver(args: argparse.Namespace) -> Path:
         path = Path(args.driver).absolute()
         if not path.is_file():
             raise UsageError(f"--driver: there is no file {path}")
+        _check_module(path, "AArch64" if args.arm64 else "x86-64")
         return path
     return tree.find_driver(faults(args))
+
+
+def _check_module(path: Path, machine: str) -> None:
+    """Is the file a kernel module for the guests' machine? Else guests would boot in vain."""
+    with path.open("rb") as file:
+        start = file.read(ELF_START.size)
+    if len(start) < ELF_START.size or not start.startswith(b"\x7fELF"):
+        raise UsageError(f"--driver: {path} is no kernel module")
+    _, kind, number = ELF_START.unpack(start)
+    if kind != ELF_RELOCATABLE or number != ELF_MACHINES[machine]:
+        raise UsageError(f"--driver: {path} is no kernel module for {machine}")
 
 
 def _shares(driver: Path | None, has_mpi: bool) -> list[Share]:
