@@ -14,7 +14,9 @@ from velo.cli import EXAMPLES, main
 ROOT = Path(__file__).resolve().parents[2]
 # A command of ours as pages show it, with the lines that go on after a backslash.
 COMMAND = re.compile(r"^ *((?:build/bin/velo|build/libexec/\S+|python3) (?:.*\\\n)*.*)$", re.M)
-WRITES = re.compile(r"(?:(?:-o|--output|--json|--record|--wave|--perfetto|--result) +|>)([^\s>]+)")
+WRITES = re.compile(
+    r"(?:(?:-o|--output|--json|--record|--capture|--wave|--perfetto|--result) +|>)([^\s>]+)"
+)
 
 
 def test_a_page_goes_into_the_build_folder_of_the_checkout_one_stands_in(
@@ -48,6 +50,7 @@ def test_paper_leaves_the_root_as_it_was(
 
     (tmp_path / "build").mkdir()
     monkeypatch.setattr(tree, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(tree, "hosts", lambda: ROOT / "sim" / "hosts")
     monkeypatch.setattr(experiments, "measure", one_run)
     monkeypatch.chdir(tmp_path)
     assert main(["paper", "--quick", "--only", "api latency"]) == 0
