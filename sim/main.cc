@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "area.h"
+#include "capture.h"
 #include "card/cards.h"
 #include "fast/hardware.h"
 #include "fast/scope.h"
@@ -92,6 +93,7 @@ class Simulator
         std::unique_ptr<sim::Hardware> hardware = make_hardware(area.memory());
         hardware->boot();
         std::unique_ptr<sim::Recorder> recorder = record(*hardware);
+        std::unique_ptr<sim::Capture> capture = begin_capture(*hardware);
         sim::Processor processor(options_.pin);
         sim::Boards boards(options_.boards, area.board_memory());
         sim::card::Cards cards(options_.cards, *hardware, cards_, options_.cluster.split_one_in,
@@ -110,6 +112,11 @@ class Simulator
         progress_.end();
         if (recorder)
             recorder->finish(schedule.totals().now_ps);
+        if (capture) {
+            capture->finish();
+            std::fprintf(stderr, "velo-sim: %s has %" PRIu64 " frames\n",
+                         options_.capture_file.c_str(), capture->frames());
+        }
         sim::Figures figures = measure(*hardware, schedule);
         sim::print_summary(figures);
         figures.cards = cards.totals();
@@ -121,8 +128,8 @@ class Simulator
                          "real time\n");
         if (!options_.wave.file.empty())
             std::fprintf(stderr, "velo-sim: %s shows %" PRIu64 " cycles%s\n",
-                         options_.wave.file.c_str(), shown_->shown(),
-                         shown_->shown() ? "" : ": nothing ran in that time");
+                         options_.wave.file.c_str(), rtl_->shown(),
+                         rtl_->shown() ? "" : ": nothing ran in that time");
         if (figures.totals.lost_accesses)
             std::fprintf(stderr,
                          "velo-sim: %" PRIu64 " accesses of nodes to memory that is not there\n",
@@ -144,7 +151,7 @@ class Simulator
     uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
     // Of the RTL model.
     std::map<unsigned, sim::card::Function *> cards_;
-    const sim::Cluster *shown_ = nullptr;
+    sim::Cluster *rtl_ = nullptr;
 
     std::unique_ptr<sim::Hardware> make_hardware(uint8_t *memory)
     {
@@ -155,7 +162,7 @@ class Simulator
         auto cluster = std::make_unique<sim::Cluster>(cluster_options_, topology_, memory);
         show(*cluster);
         cards_ = cluster->cards();
-        shown_ = cluster.get();
+        rtl_ = cluster.get();
         return cluster;
     }
 
@@ -175,6 +182,8 @@ class Simulator
             throw std::runtime_error(sim::why_refused(sim::Part::kWaveforms));
         if (!options_.record_file.empty())
             throw std::runtime_error(sim::why_refused(sim::Part::kRecordings));
+        if (!options_.capture_file.empty())
+            throw std::runtime_error(sim::why_refused(sim::Part::kCaptures));
         if (options_.boards != 0)
             throw std::runtime_error(sim::why_refused(sim::Part::kBoards));
     }
@@ -198,6 +207,21 @@ class Simulator
         cluster.show(std::move(wave),
                      static_cast<uint64_t>(std::llround(options_.wave.from_us * sim::kPsPerUs)),
                      static_cast<uint64_t>(std::llround(options_.wave.end_us * sim::kPsPerUs)));
+    }
+
+    // Begins to capture frames, if that is wanted.
+    std::unique_ptr<sim::Capture> begin_capture(const sim::Hardware &hardware) const
+    {
+        if (options_.capture_file.empty())
+            return nullptr;
+        std::string command;
+        for (const std::string &word : options_.command)
+            command += (command.empty() ? "" : " ") + word;
+        auto capture =
+            std::make_unique<sim::Capture>(options_.capture_file, topology_, command,
+                                           hardware.clock(), options_.cluster.shape.width_bits);
+        rtl_->set_capture(capture.get());
+        return capture;
     }
 
     // Begins a recording, if one is wanted.

@@ -192,6 +192,8 @@ Options parse_options(int argc, char **argv)
     app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
     app.add_option("--record", options.record_file,
                    "record messages and what links carry in this file; `velo trace` reads it");
+    app.add_option("--capture", options.capture_file,
+                   "write all frames of all cables into this file, for Wireshark");
     app.add_flag(
         "--progress", options.progress,
         "show how far it is, on standard error: every second on a terminal, else every 30");

@@ -21,7 +21,7 @@ struct WaveOptions {
 };
 
 struct Options {
-    std::string topology_file, area_file, result_file, record_file;
+    std::string topology_file, area_file, result_file, record_file, capture_file;
     std::string model = "rtl"; // of the hardware
     std::string host;          // what the host model's times are called
     bool progress = false, pin = true;

@@ -65,6 +65,7 @@ if(VELO_BUILD_BENCH)
                 COMPONENT sim PATTERN __pycache__ EXCLUDE)
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/hosts DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
                 COMPONENT sim)
+        install(FILES ${velo_dissector} DESTINATION ${CMAKE_INSTALL_DATADIR}/velo/wireshark COMPONENT sim)
         # For figure 4 of `velo paper`, where `make rtl-bench` has run.
         install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
                 COMPONENT sim OPTIONAL)

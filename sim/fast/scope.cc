@@ -49,6 +49,7 @@ constexpr Entry kScope[] = {
     {Part::kCards, Level::kRefused, "cards of guests", "`--card`"},
     {Part::kBoards, Level::kRefused, "boards of DIMMnet-2", "`--boards`"},
     {Part::kRecordings, Level::kRefused, "recordings", "`--record`"},
+    {Part::kCaptures, Level::kRefused, "captures of frames", "`--capture`"},
     {Part::kWaveforms, Level::kRefused, "waveforms", "`--wave`"},
     {Part::kCustomUnit, Level::kRefused, "the custom unit", "a store to it"},
 };

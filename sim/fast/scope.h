@@ -27,6 +27,7 @@ enum class Part {
     kCards,
     kBoards,
     kRecordings,
+    kCaptures,
     kWaveforms,
     kCustomUnit,
 };

@@ -167,6 +167,8 @@ void Cluster::send()
             cables_[plug.to_node][plug.to_link].put(cycle_, out_[n].at[l]);
             if (recorder_)
                 recorder_->sent(n, l, cycle_, out_[n].at[l]);
+            if (capture_)
+                capture_->sent(n, l, cycle_, out_[n].at[l]);
         }
 }
 

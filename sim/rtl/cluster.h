@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "../capture.h"
 #include "../card/function.h"
 #include "../hardware.h"
 #include "../topology.h"
@@ -37,6 +38,8 @@ class Cluster final : public Hardware
     uint64_t bad_words() const override;
     uint64_t evaluated_node_cycles() const override { return evaluated_; }
 
+    // See each word that a link sends; nullptr: none any more.
+    void set_capture(Capture *capture) { capture_ = capture; }
     // Show the signals of some nodes in a time that is yet to come.
     void show(std::unique_ptr<Wave> wave, uint64_t from_ps, uint64_t end_ps);
     // Cycles that were shown.
@@ -56,6 +59,7 @@ class Cluster final : public Hardware
         PhyWords at{};
     };
     std::vector<Words> out_; // of each node, in the next cycle
+    Capture *capture_ = nullptr;
     std::unique_ptr<Wave> wave_;
     uint64_t wave_from_ = UINT64_MAX, wave_end_ = UINT64_MAX, shown_ = 0; // cycles
     uint64_t evaluated_ = 0;

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import captures
+
 SECONDS = 120
 STORE_PS, DMA_PS, CYCLE_PS = 110_000, 110_000, 10_000
 HOST_TO_HOST_CYCLES = 28  # rtl/node/README.md
@@ -376,6 +378,71 @@ def test_what_is_dropped_is_recorded_as_lost(runner: Runner) -> None:
 def test_a_recording_that_cannot_be_written_is_refused(runner: Runner) -> None:
     for path in ("/nonexistent/run.rec", "/dev/full"):
         command = runner.command(["--record", path], ["true"])
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and f"{path}: cannot be written" in done.stderr, done.stderr
+
+
+def capture(runner: Runner, options: list[str], *case: str) -> list[captures.Frame]:
+    """The frames of a run, which tshark has to see in the same way."""
+    path = runner.folder / "run.pcapng"
+    text, _ = runner.run([*options, "--capture", str(path)], *case)
+    frames = captures.read(path)
+    assert f"{path} has {len(frames)} frames\n" in text, text
+    dissector = Path(runner.velo_sim).parents[2] / "share" / "velo" / "wireshark" / "velo.lua"
+    assert captures.dissected(path, dissector) == [captures.shown(frame) for frame in frames]
+    return frames
+
+
+def test_a_capture_has_each_message_that_crossed_a_cable(runner: Runner) -> None:
+    case = ("all_to_all", "4", "40")
+    for options in ([], ["--error-rate", "1e-4"]):
+        frames = capture(runner, options, *case)
+        recording, _, _ = runner.record(options, *case)
+        sent = Counter(
+            (m.source, m.target, m.tag, m.size)
+            for m in recording.messages
+            if m.source[0] != m.target[0]
+        )
+        first = [frame for frame in frames if not frame.is_repeated]
+        heads = [(p.source, p.target, p.tag, p.len) for f in first if (p := f.packet)]
+        # A frame that is cut short before its packet's header is sent again, whole.
+        assert len(first) == sent.total()
+        assert not Counter(heads) - sent and len(heads) > 0.99 * len(first)
+        repeats = sum(link["retransmissions"] for link in recording.links.values())
+        assert len(frames) - len(first) == repeats and (repeats > 0) == bool(options), repeats
+        for frame in frames:
+            assert frame.way == ((0, 0), (1, 1)) or frame.way == ((1, 1), (0, 0)), frame
+            is_whole = frame.packet and len(frame.packet.payload) == frame.packet.len
+            assert is_whole or (options and frame.crc == 0), frame
+        times = [frame.time_ps for frame in frames]
+        stored = min(message.stored for message in recording.messages)
+        assert times[0] > stored and all(time % CYCLE_PS == 0 for time in times)
+
+
+def test_a_capture_has_the_packets_of_remote_memory(runner: Runner) -> None:
+    frames = capture(runner, [], "remote")
+    kinds = Counter(frame.packet.kind for frame in frames if frame.packet)
+    expected = {"put", "get_request", "get_response", "put_immediate", "notification"}
+    expected |= {"fetch_compare_add_request", "fetch_compare_add_response"}
+    assert expected <= set(kinds), kinds
+
+
+def test_capturing_changes_nothing_and_repeats_itself(runner: Runner) -> None:
+    path = runner.folder / "run.pcapng"
+    for options in ([], ["--error-rate", "3e-5", "--seed", "7"]):
+        _, plain = runner.run(options, "all_to_all", "4", "20")
+        seen = []
+        for more in ([], [], ["--no-skip"]):
+            words = [*options, *more, "--capture", str(path)]
+            _, figures = runner.run(words, "all_to_all", "4", "20")
+            assert figures["hash"] == plain["hash"]
+            seen.append(path.read_bytes())
+        assert seen[0] == seen[1] == seen[2], "captures differ"
+
+
+def test_a_capture_that_cannot_be_written_is_refused(runner: Runner) -> None:
+    for path in ("/nonexistent/run.pcapng", "/dev/full"):
+        command = runner.command(["--capture", path], ["true"])
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and f"{path}: cannot be written" in done.stderr, done.stderr
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a file of spec/ into a C header, a SystemVerilog package or a Markdown page.
+"""Turn a file of spec/ into a C header, a SystemVerilog package, a Markdown page or a Lua table.
 
 spec/velo.toml is the contract of the interconnect, <velo/spec.h>. A file with a table "package" has
 layouts, enumerations and constants only, for a part of its own: <velo/PACKAGE_spec.h>, PACKAGE_pkg.
@@ -846,7 +846,42 @@ def markdown(spec: Spec, source: str) -> str:
     )
 
 
-WRITERS = {"c": c_header, "md": markdown, "sv": sv_package}
+# --- writing the table of the dissector -------------------------------------------------------
+
+
+def _lua_fields(fields: tuple[Field, ...]) -> list[str]:
+    return [
+        f"      {{ name = {json.dumps(f.name)}, word = {f.word}, lsb = {f.lsb}, bits = {f.bits}, "
+        f"doc = {json.dumps(f.doc, ensure_ascii=False)} }},"
+        for f in fields
+    ]
+
+
+def lua_table(spec: Spec, source: str) -> str:
+    """A Lua table of enumerations, layouts and link words, PACKAGE_spec."""
+    lines = [
+        "-- SPDX-License-Identifier: Apache-2.0",
+        f"-- Generated from {source} by {GENERATOR}; change the spec, not this file.",
+        f"local {spec.package}_spec = {{",
+        "  constants = {",
+        *(f"    {constant.name} = {constant.value}," for constant in spec.constants),
+        "  },",
+        "  enums = {",
+    ]
+    for enum in spec.enums:
+        names = ", ".join(f"[{value.value}] = {json.dumps(value.name)}" for value in enum.values)
+        lines.append(f"    {enum.name} = {{ {names} }},")
+    lines += ["  },", "  layouts = {"]
+    words = spec.link.words if spec.link else ()
+    for name, layout in (
+        *((layout.name, layout) for layout in spec.layouts),
+        *((f"link_{word.name}", word) for word in words),
+    ):
+        lines += [f"    {name} = {{", *_lua_fields(layout.fields), "    },"]
+    return "\n".join([*lines, "  },", "}", ""])
+
+
+WRITERS = {"c": c_header, "md": markdown, "sv": sv_package, "lua": lua_table}
 
 
 def _write_if_changed(path: Path, text: str) -> None:

@@ -502,3 +502,17 @@ def test_a_window_of_other_widths_keeps_its_order(
 def test_a_window_that_packets_cannot_hold_is_refused(window: str, message: str):
     with pytest.raises(specgen.SpecError, match=message):
         specgen.parse(SPEC, specgen.Window.of(window))
+
+
+def test_the_dissector_gets_each_field_where_it_is() -> None:
+    text = (ROOT / "spec" / "capture.toml").read_text(encoding="utf-8")
+    table = specgen.lua_table(specgen.parse(text), "spec/capture.toml")
+    assert "local capture_spec = {\n" in table
+    assert "capture_link_type = 147," in table
+    assert (
+        '{ name = "to_link", word = 0, lsb = 40, bits = 8, doc = "That node\'s link." },' in table
+    )
+    contract = specgen.parse((ROOT / "spec" / "velo.toml").read_text(encoding="utf-8"))
+    table = specgen.lua_table(contract, "spec/velo.toml")
+    assert '[1] = "put", [2] = "get_request"' in table
+    assert '    link_start = {\n      { name = "vc", word = 0, lsb = 0, bits = 3,' in table

@@ -68,6 +68,12 @@ def register(commands: Any) -> None:
         "link carries, for velo trace; changes nothing of what happens",
     )
     parser.add_argument(
+        "--capture",
+        metavar="FILE.pcapng",
+        help="write each frame that a link sends, with its packet, for Wireshark; "
+        "share/velo/wireshark/velo.lua takes frames apart; changes nothing of what happens",
+    )
+    parser.add_argument(
         "--wave",
         metavar="FILE.vcd",
         help="write the signals of the nodes, in the virtual time that the next two options give, "

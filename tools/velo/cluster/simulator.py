@@ -93,8 +93,9 @@ def options(args: argparse.Namespace) -> list[str]:
 
 
 def seeing(args: argparse.Namespace) -> list[str]:
-    """The simulator's options for recording and for showing signals."""
+    """The simulator's options for recording, capturing, and showing signals."""
     words = ["--record", args.record] if args.record else []
+    words += ["--capture", args.capture] if args.capture else []
     window = (args.wave_from_us, args.wave_to_us)
     if not args.wave:
         if (*window, args.wave_nodes) != (None, None, None):
