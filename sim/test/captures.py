@@ -123,6 +123,7 @@ def take_apart(time_ps: int, interface: str, words: tuple[int, ...]) -> Frame:
 
 def packet_of(header: int, *payload: int) -> Packet:
     length = bits(header, 26, 10)
+    assert len(payload) <= (length + 7) // 8, "words behind the payload"
     return Packet(
         kind=KINDS[bits(header, 4, 4)],
         source=(bits(header, 52, 8), bits(header, 44, 8)),
