@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # A command of ours as pages show it, with the lines that go on after a backslash.
 COMMAND = re.compile(r"^ *((?:build/bin/velo|build/libexec/\S+|python3) (?:.*\\\n)*.*)$", re.M)
 WRITES = re.compile(
-    r"(?:(?:-o|--output|--json|--record|--capture|--wave|--perfetto|--result) +|>)([^\s>]+)"
+    r"(?:(?:-o|--output|--json|--record|--capture|--wave|--perfetto|--otf2|--result) +|>)([^\s>]+)"
 )
 
 

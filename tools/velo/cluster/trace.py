@@ -19,7 +19,8 @@ def register(commands: Any) -> None:
         help="show what a recorded run of the simulated hardware did",
         description="Make one self-contained HTML page of what velo sim --record FILE wrote: "
         "latency, messages per second, use of each link and where it was hot. Or give it to other "
-        "tools: to Perfetto as a timeline, to velo-tlm as a trace that it replays.",
+        "tools: to Perfetto as a timeline, to velo-tlm as a trace that it replays, to those "
+        "that read OTF2.",
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="written by velo sim --record")
@@ -43,6 +44,12 @@ def register(commands: Any) -> None:
         help="write messages and operations as velo-tlm --trace takes them, and say how to replay "
         "them",
     )
+    parser.add_argument(
+        "--otf2",
+        metavar="FOLDER",
+        help="write messages and operations as an archive of OTF2 into a new folder, for Vampir, "
+        "otf2-print and others; needs the Python package otf2",
+    )
     for end, text in (("from", "from this virtual time on"), ("to", "before this virtual time")):
         parser.add_argument(
             f"--{end}-us",
@@ -56,12 +63,12 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """`velo trace`."""
     # Cost: numpy and matplotlib are slow to import, and only this command needs them.
-    from velo.cluster import recording, timeline, trace_page
+    from velo.cluster import archive, recording, timeline, trace_page
 
     source = Path(args.file)
-    asked = (args.output, args.perfetto, args.tlm)
+    asked = (args.output, args.perfetto, args.tlm, args.otf2)
     page = args.output or (None if any(asked) else source.with_suffix(".html"))
-    for name in (page, args.perfetto, args.tlm):
+    for name in (page, args.perfetto, args.tlm, args.otf2):
         if name and Path(name) == source:
             raise UsageError(f"{name} is the recording; name another file")
     recorded = recording.load(source)
@@ -82,6 +89,9 @@ def run(args: argparse.Namespace) -> None:
     if args.tlm:
         _write(Path(args.tlm), lambda file: timeline.write_tlm(recorded, file, args.tlm))
         print(f"replay it with: {timeline.tlm_command(recorded, shlex.quote(args.tlm))}")
+    if args.otf2:
+        archive.write(recorded, Path(args.otf2))
+        print(f"{args.otf2}/traces.otf2 written")
 
 
 def _write(path: Path, write: Callable[[TextIO], object]) -> None:
