@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "sim": {"spec"},
     "sim/client": {"spec"},
     "sim/preload": {"include", "spec", "sim/client"},
-    "sim/test": {"spec", "sim/client"},
+    "sim/test": {"spec", "sim", "sim/client"},
     "driver": {"spec"},
     # One suite for every engine: it must not know the inside of any.
     "tests/conformance": {"include", "spec", "tests"},
