@@ -4,9 +4,6 @@
 #include "../base/fork.h"
 #include "internal.h"
 
-/* Rings that were full are empty after fewer calls of progress. */
-#define LAST_ROUNDS_MAX 4096u
-
 static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other ? one : other); }
 
 /* The peer to which messages for an id go, if it is known and lives. */

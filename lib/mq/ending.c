@@ -89,11 +89,12 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
         mq->work |= WORK_RESUME;
 }
 
-/* Pieces and answers that a peer sent before it left may still lie in its ring: its requests end
- * when that is empty. A peer that is lost for another reason might send for ever. */
-static bool may_have_sent(const struct velo_mq_peer *peer)
+/* Is it time to end the requests of a peer that is gone? Pieces and answers that it sent before it
+ * left may still lie in its ring. One that is lost for another reason might send for ever. */
+static bool is_at_end(struct velo_mq_peer *peer, bool is_dry)
 {
-    return peer->gone == VELO_ERR_PEER_CLOSED || peer->gone == VELO_ERR_PEER_DEAD;
+    bool has_left = peer->gone == VELO_ERR_PEER_CLOSED || peer->gone == VELO_ERR_PEER_DEAD;
+    return is_dry || !has_left || ++peer->last_rounds > LAST_ROUNDS_MAX;
 }
 
 int mq_peer_push(struct velo_mq_peer *peer, bool is_dry)
@@ -101,7 +102,7 @@ int mq_peer_push(struct velo_mq_peer *peer, bool is_dry)
     int status = VELO_OK;
     mq_peer_deactivate(peer);
     int events = 0;
-    if (peer->gone && (is_dry || !may_have_sent(peer))) {
+    if (peer->gone && is_at_end(peer, is_dry)) {
         mq_peer_end(peer, peer->gone);
         return 1;
     }
@@ -228,6 +229,7 @@ int mq_peer_reap(struct velo_mq *mq)
     list_init(&ended);
     sort_posted(mq, &ended);
     mq->work &= ~(uint32_t)WORK_REAP;
+    mq->last_rounds = 0;
     note_receives_ended(mq);
     for (; ended.first; events++) {
         struct transfer *op = (struct transfer *)ended.first;

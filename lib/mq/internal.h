@@ -45,6 +45,9 @@
 #include "wire.h"
 
 /** Time between two checks whether peers live that a request waits for. */
+/* What peers that have left had sent is taken before they end; if others send without end, so many
+ * calls of progress are enough: each takes a message, and each ring has its turn. */
+#define LAST_ROUNDS_MAX (1u << 18)
 #define CHECK_INTERVAL_NS INT64_C(100000000)
 
 /** A request under way waits for this. Means nothing once its status is not VELO_AGAIN. */
@@ -128,6 +131,7 @@ struct velo_mq_peer {
     bool is_active;          /* Among mq->active. */
     bool is_deferred;        /* Among mq->deferred. */
     bool is_known;           /* velo_mq_connect() made it known. */
+    uint32_t last_rounds;    /* Calls of progress since it was found gone, see LAST_ROUNDS_MAX. */
     bool requests_ended;     /* It is gone, and its requests have ended: all it sent was taken. */
     bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
@@ -245,6 +249,8 @@ struct velo_mq {
     uint32_t stalls; /* Fruitless rounds in a row. */
     int64_t checked_ns;
     uint32_t checks;
+    uint32_t
+        last_rounds; /* Calls of progress in which receives could not end, see LAST_ROUNDS_MAX. */
 
     struct velo_rma *rma;
     uint32_t eager_bytes;

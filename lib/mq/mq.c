@@ -281,7 +281,8 @@ static int do_other_work(struct velo_mq *mq, bool is_dry)
 {
     int events = 0;
     /* All messages of a peer that is gone, even those pushed back, come before its end. */
-    bool may_reap = is_dry && (mq->work & (WORK_REAP | WORK_RESUME)) == WORK_REAP;
+    bool may_reap = (mq->work & (WORK_REAP | WORK_RESUME)) == WORK_REAP &&
+                    (is_dry || ++mq->last_rounds > LAST_ROUNDS_MAX);
     if (mq->work & WORK_RESUME) {
         mq_recv_resume(mq);
         events++;
@@ -315,8 +316,8 @@ int velo_mq_progress(struct velo_mq *mq)
         mq->burst = 0;
         if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0)) {
             (void)check_peers(mq);
-            return 0; /* A peer may have sent something after our look, and left before the check.
-                       */
+            /* A peer may have sent something after our look, and left before the check. */
+            return 0;
         }
     }
     return unlikely(mq->work) ? work_after(mq, events) : events;

@@ -169,6 +169,7 @@ void mq_peer_deactivate(struct velo_mq_peer *peer)
 void mq_peer_lost(struct velo_mq_peer *peer, int status)
 {
     peer->gone = status;
+    peer->last_rounds = 0;
     peer->direct_end_bytes = 0;
     mq_peer_activate(peer);
 }

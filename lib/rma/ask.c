@@ -8,6 +8,10 @@
 #include "request.h"
 #include "unit.h"
 
+/* Calls of progress, each of which takes many messages, that are enough to empty the ring of a peer
+ * that has left. */
+#define LAST_ROUNDS_MAX 4096u
+
 /* ---- lists of operations --------------------------------------------------------------------- */
 
 static void append_op(struct op_list *list, struct op *op)
@@ -384,12 +388,15 @@ void rma_ask_lose(struct velo_rma_peer *peer, int status)
         peer->sending->status = status;
     peer->sending = NULL;
     peer->rma->leaving += !peer->is_leaving;
+    peer->rma->last_rounds = 0;
     peer->is_leaving = true;
 }
 
-int rma_ask_end_leaving(struct velo_rma *rma)
+int rma_ask_end_leaving(struct velo_rma *rma, bool is_dry)
 {
     int ended = 0;
+    if (!is_dry && ++rma->last_rounds < LAST_ROUNDS_MAX)
+        return 0;
     for (struct velo_rma_peer *peer = rma->peers; peer && rma->leaving > 0; peer = peer->next) {
         if (!peer->is_leaving)
             continue;

@@ -78,9 +78,8 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     }
     rma_serve_answer(rma);
     if (unlikely(rma->ops_used > 0)) {
-        bool is_dry = taken <= MESSAGES_PER_CALL && !rma->stalled;
-        if (unlikely(rma->leaving > 0) && is_dry)
-            ended += rma_ask_end_leaving(rma);
+        if (unlikely(rma->leaving > 0))
+            ended += rma_ask_end_leaving(rma, taken <= MESSAGES_PER_CALL && !rma->stalled);
         ended += rma->device->progress(rma);
         bool looks_for_room =
             taken > 0 || timeout_ns != 0 || !rma->is_plain || rma->polls % POLLS_PER_ROOM == 0;

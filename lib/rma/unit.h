@@ -153,11 +153,12 @@ struct velo_rma {
     struct table table;
     struct velo_rma_counters counters;
     bool may_attach;
-    bool is_plain;    /* No connection is deferred, and there is no device. */
-    uint32_t leaving; /* Peers that are gone, and whose last answers are still to be taken. */
-    bool deferred;    /* Some connection is deferred... */
-    bool stalled;     /* ...because the notification queue was full. */
-    bool interrupted; /* A wait has to end. */
+    bool is_plain;        /* No connection is deferred, and there is no device. */
+    uint32_t leaving;     /* Peers that are gone, and whose last answers are still to be taken. */
+    uint32_t last_rounds; /* Calls of progress for these. */
+    bool deferred;        /* Some connection is deferred... */
+    bool stalled;         /* ...because the notification queue was full. */
+    bool interrupted;     /* A wait has to end. */
     uint32_t polls;
     uint64_t *probe; /* A page with a random word: see table_header. */
 
@@ -287,9 +288,10 @@ VELO_PRIVATE void rma_ask_fail(struct velo_rma_peer *peer, int status);
 /** A peer is gone. Progress takes the answers that it sent before it left, then ends what is left.
  */
 VELO_PRIVATE void rma_ask_lose(struct velo_rma_peer *peer, int status);
-/** All that had come before this call has been taken: end the operations with peers that were found
- *  gone before. Returns the number of operations that ended. */
-int rma_ask_end_leaving(struct velo_rma *rma);
+/** End the operations with peers that were found gone before this call of progress, if `is_dry`:
+ * all that had come before it has been taken. If others send without end, so many calls are enough,
+ * too. Returns the number of operations that ended. */
+int rma_ask_end_leaving(struct velo_rma *rma, bool is_dry);
 /** Look whether peers live that owe us an answer. */
 void rma_ask_check_peers(struct velo_rma *rma);
 

@@ -10,6 +10,8 @@
 #define UNTIL_LOOK_NS (150 * TEST_MS)
 /* They look once in a few thousand rounds. */
 #define ROUNDS_MAX 100000000
+/* Many more rounds than are enough while others send without end. */
+#define FLOOD_MAX 4000000
 
 #define INTERPOSED __attribute__((visibility("default")))
 
@@ -56,5 +58,39 @@ TEST(a_message_that_comes_just_before_the_end_is_seen_is_taken)
         (void)velo_mq_progress(nodes[0].mq);
     CHECK_OK(recv.status);
     CHECK_EQ(got, 6);
+    node_close(&nodes[0]);
+}
+
+/* Node 2 floods node 0: whenever that looks, there is a message. */
+TEST(what_waits_for_a_peer_that_left_ends_while_others_send_without_end)
+{
+    struct velo_mq_request send = {0}, recv = {0}, flood = {0};
+    struct velo_mq_peer *flooded;
+    struct node third;
+    int value = 6, got = 0, last = 0;
+
+    nodes_open(nodes, 2, NULL, false);
+    node_open(&third, 2, 0, 0, NULL, false);
+    flooded = node_connect(&third, nodes[0].id);
+    CHECK_OK(velo_mq_isend(node_connect(&nodes[0], nodes[1].id), &value, sizeof value, MATCH,
+                           VELO_MQ_SYNC, &send));
+    CHECK_OK(velo_mq_irecv(nodes[0].mq, nodes[1].id, MATCH, 0, &got, sizeof got, &recv));
+    CHECK_OK(velo_mq_irecv(nodes[0].mq, third.id, MATCH, 0, &last, sizeof last, &flood));
+    node_close(&nodes[1]);
+    test_sleep_ns(UNTIL_LOOK_NS);
+    (void)velo_mq_wait(nodes[0].mq, &send, 0); /* It looks at the peers. */
+    for (int i = 0; i < FLOOD_MAX && (send.status == VELO_AGAIN || recv.status == VELO_AGAIN);
+         i++) {
+        int status = velo_mq_try_send(flooded, &value, sizeof value, MATCH);
+        int events = velo_mq_progress(nodes[0].mq);
+
+        CHECK(status == VELO_OK || (status == VELO_AGAIN && test_is_carried()));
+        CHECK(events > 0 || test_is_carried());
+        if (flood.status == VELO_OK)
+            CHECK_OK(velo_mq_irecv(nodes[0].mq, third.id, MATCH, 0, &last, sizeof last, &flood));
+    }
+    CHECK_STATUS(send.status, VELO_ERR_PEER_CLOSED);
+    CHECK_STATUS(recv.status, VELO_ERR_PEER_CLOSED);
+    node_close(&third);
     node_close(&nodes[0]);
 }
