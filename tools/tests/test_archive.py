@@ -12,7 +12,7 @@ import pytest
 from test_trace import MESSAGES, OPERATIONS, write
 
 from velo import cli
-from velo.cluster import archive
+from velo.cluster import archive, otf2_package
 
 # As otf2-print has them: event, location, time, what is told.
 LINE = re.compile(r"^([A-Z_]+) +(\d+) +(\d+)  (.*)$", re.M)
@@ -128,7 +128,7 @@ def test_an_archive_that_fails_leaves_nothing(
 def test_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(archive, "SYSTEM_PACKAGES", "/nonexistent")
+    monkeypatch.setattr(otf2_package, "SYSTEM_PACKAGES", "/nonexistent")
     for name in [name for name in sys.modules if name.split(".")[0] in {"otf2", "_otf2"}]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if "dist-packages" not in p])

@@ -30,7 +30,7 @@ class Group(NamedTuple):
 
 # Of these the first two are ever installed, with the simulator.
 CLUSTER = (
-    ("velo.cluster.sim", "velo.cluster.trace", "velo.cluster.what_if")
+    ("velo.cluster.sim", "velo.cluster.trace", "velo.cluster.replay", "velo.cluster.what_if")
     if tree.has("velo/cluster")
     else ()
 )
@@ -76,6 +76,8 @@ EXAMPLES = (
      "Run NetPIPE between two virtual machines with simulated cards."),
     ("velo what-if --latency 100,200 -o page.html -- ./my-mpi-program",
      "See what its run time would be with longer cables, and how many it passes in a row."),
+    ("velo replay scorep-run/traces.otf2 -o scripts",
+     "Make scripts of a trace by Score-P, and see how to replay them on simulated nodes."),
     ("velo predict -o page.html -- NPopenmpi -u 4096 -n 3 -o /dev/null",
      "Predict its speed on faster hardware, and compare with a run there."),
 )  # fmt: skip

@@ -40,6 +40,7 @@ ORIGINS = {
     "velo-sim": SIMULATOR,
     "velo-mpi-perf": SIMULATOR,
     "velo-api-perf": SIMULATOR,
+    "velo-replay": SIMULATOR,
     "libvelo-virtual.so": SIMULATOR,
     "libvelo-yield.so": LIBFABRIC,
     "libvelo-nic.so": SIMULATOR,

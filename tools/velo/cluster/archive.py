@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as an archive of OTF2, for Vampir, otf2-print and whatever else reads such traces."""
 
-import importlib
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from velo.cluster.otf2_package import load_otf2
 from velo.cluster.recording import NEVER, Recording
 from velo.errors import VeloError, writing
 
 PS_PER_S = 10**12
-# Debian's python3-otf2: a private environment of Python does not look there.
-SYSTEM_PACKAGES = "/usr/lib/python3/dist-packages"
 UNTIL = "until_ps"
 """Of a send: when the node has the message."""
 FETCH_AND_ADD = 5
@@ -62,7 +59,7 @@ def write(recording: Recording, folder: Path) -> None:
     Operations on remote memory are those of one window, from the store of the descriptor to the
     notification. A tick is a picosecond of virtual time. What did not arrive is left out: a send
     without its receive is an error to those who read traces."""
-    otf2 = _otf2()
+    otf2 = load_otf2()
     if folder.exists():
         raise VeloError(f"{folder} is there; an archive goes into a new folder")
     with writing(folder):
@@ -71,7 +68,7 @@ def write(recording: Recording, folder: Path) -> None:
         _write(recording, folder, otf2)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, importlib.import_module("_otf2").Error):
+        if isinstance(error, otf2.error_type):
             raise VeloError(f"{folder} cannot be written: {error}") from error
         raise
 
@@ -111,23 +108,6 @@ def _write(recording: Recording, folder: Path, otf2: Any) -> None:
                 getattr(writer, event.name)(event.time_ps, **event.told)
             end_ps = max([last_ps, *(event.time_ps for event in own[-1:])])
             writer.leave(end_ps, regions["context"])
-
-
-def _otf2() -> Any:
-    for more in ([], [SYSTEM_PACKAGES]):
-        before = list(sys.path)
-        sys.path += more
-        try:
-            importlib.import_module("otf2.writer")
-            return importlib.import_module("otf2")
-        except ModuleNotFoundError:
-            pass
-        finally:
-            sys.path[:] = before
-    raise VeloError(
-        "the Python package otf2 is not installed; 'apt-get install python3-otf2' (Debian) or "
-        "'pip install otf2' installs it"
-    )
 
 
 def _contexts(recording: Recording) -> Iterator[Context]:
