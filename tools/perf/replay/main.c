@@ -34,16 +34,23 @@ struct replay {
     uint64_t collectives;
 };
 
+static void *get_memory(size_t count, size_t bytes)
+{
+    void *memory = calloc(count, bytes);
+    if (!memory) {
+        fprintf(stderr, "velo-replay: no memory for %zu bytes\n", count * bytes);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
 static unsigned char *memory_of(struct slot *slot, size_t bytes)
 {
     if (bytes > slot->room_bytes) {
         free(slot->memory);
-        slot->memory = calloc(1, bytes);
+        slot->memory = get_memory(1, bytes);
         slot->room_bytes = bytes;
-        if (!slot->memory) {
-            fprintf(stderr, "velo-replay: no memory for %zu bytes\n", bytes);
-            MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-        }
     }
     return slot->memory;
 }
@@ -199,9 +206,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     script_read(&replay.script, path);
     check_ranks(&replay.script);
-    replay.slots = calloc(REPLAY_REQUESTS_MAX, sizeof *replay.slots);
-    if (!replay.slots)
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    replay.slots = get_memory(REPLAY_REQUESTS_MAX, sizeof *replay.slots);
     for (uint32_t i = 0; i < REPLAY_REQUESTS_MAX; i++)
         replay.slots[i].request = MPI_REQUEST_NULL;
     make_comms(&replay);
