@@ -51,7 +51,7 @@ XML = "build/nightly/{step}.xml"
 SKIPS = f" && {{ [ ! -e {XML} ] || scripts/check_skips.py {XML}; }}"
 # Each step by its name; {step} in it is the name again.
 STEPS = {
-    "lint": "make lint",
+    "lint": "make lint && " + RELEASE + "scripts/tidy.py --sim",
     "test": "make test",
     "check": "make check",
     "asan": "scripts/build asan && " + CTEST.format("asan", "{step}"),

@@ -117,6 +117,85 @@ void add_wave(CLI::App &app, WaveOptions &wave, std::set<unsigned> &nodes)
     file->needs(end);
 }
 
+void add_tables(CLI::App &app)
+{
+    app.add_flag_callback(
+        "--models",
+        [] {
+            std::cout << scope_table();
+            throw CLI::Success();
+        },
+        "print what the fast model has and lacks, and end");
+    app.add_flag_callback(
+        "--causes",
+        [] {
+            std::cout << cause_table();
+            throw CLI::Success();
+        },
+        "print why a run may not repeat itself, and end");
+}
+
+void add_cluster(CLI::App &app, Options &options)
+{
+    app.add_option("--topology-file", options.topology_file,
+                   "cables and routes, as cluster/routing.py prints them")
+        ->required();
+    app.add_option("--area", options.area_file,
+                   "the shared file; it is there while the command runs")
+        ->capture_default_str();
+    app.add_option("--model", options.model,
+                   "of the hardware: rtl evaluates it to the cycle, fast follows transactions and "
+                   "refuses what it lacks (--models)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"rtl", "fast"}));
+}
+
+void add_cables(CLI::App &app, ClusterOptions &cluster)
+{
+    app.add_option("--seed", cluster.seed, "of all random numbers")->capture_default_str();
+    app.add_option("--error-rate", cluster.error_rate, "of each bit on a cable")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 0.1));
+    app.add_option("--cable-cycles", cluster.cable_cycles, "delay of each cable, PHYs included")
+        ->capture_default_str()
+        ->check(CLI::Range(0U, 100000U));
+}
+
+void add_sizes(CLI::App &app, Options &options)
+{
+    app.add_option("--boards", options.boards,
+                   "boards of DIMMnet-2, each in a PC: two on a cable, more at a switch")
+        ->capture_default_str()
+        ->check(CLI::Range(0U, kBoardsMax));
+    app.add_option("--threads-max", options.threads_max,
+                   "threads and processes of all ranks together, at most")
+        ->capture_default_str()
+        ->check(CLI::Range(SIM_CHANNELS_MIN, SIM_CHANNELS_MAX));
+}
+
+void add_files(CLI::App &app, Options &options)
+{
+    app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
+    app.add_option("--record", options.record_file,
+                   "record messages and what links carry in this file; `velo trace` reads it");
+    app.add_option("--capture", options.capture_file,
+                   "write all frames of all cables into this file, for Wireshark");
+}
+
+// Throws CLI::ParseError if options contradict each other.
+void check_together(const Options &options, double clock_mhz, bool is_width_given)
+{
+    if (options.command.empty() && options.cards.empty())
+        throw CLI::RequiredError("command");
+    if (!options.cards.empty() && is_width_given &&
+        options.cluster.shape.width_bits != card::kCardWidthBits)
+        throw CLI::ValidationError("--width", "a cluster with cards has 64 bits");
+    if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
+        throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
+    if (options.boards != 0 && clock_mhz != kMhzOfBoards)
+        throw CLI::ValidationError("--clock-mhz", "boards have 100 MHz");
+}
+
 } // namespace
 
 Options parse_options(int argc, char **argv)
@@ -132,31 +211,8 @@ Options parse_options(int argc, char **argv)
     CLI::App app("Run a command on a simulated cluster of velo nodes, in virtual time.",
                  "velo-sim");
     app.footer("What the command and the library say to each other: spec/sim_channel.h.");
-    app.add_option("--topology-file", options.topology_file,
-                   "cables and routes, as cluster/routing.py prints them")
-        ->required();
-    app.add_option("--area", options.area_file,
-                   "the shared file; it is there while the command runs")
-        ->capture_default_str();
-    app.add_option("--model", options.model,
-                   "of the hardware: rtl evaluates it to the cycle, fast follows transactions and "
-                   "refuses what it lacks (--models)")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"rtl", "fast"}));
-    app.add_flag_callback(
-        "--models",
-        [] {
-            std::cout << scope_table();
-            throw CLI::Success();
-        },
-        "print what the fast model has and lacks, and end");
-    app.add_flag_callback(
-        "--causes",
-        [] {
-            std::cout << cause_table();
-            throw CLI::Success();
-        },
-        "print why a run may not repeat itself, and end");
+    add_cluster(app, options);
+    add_tables(app);
     app.add_option("--clock-mhz", clock_mhz, "clock of all nodes")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 100000.0));
@@ -167,21 +223,8 @@ Options parse_options(int argc, char **argv)
                                  "bits of each node's data path: 32, 64 or 128; with cards 64")
                       ->capture_default_str()
                       ->check(CLI::IsMember({32, 64, 128}));
-    app.add_option("--seed", cluster.seed, "of all random numbers")->capture_default_str();
-    app.add_option("--error-rate", cluster.error_rate, "of each bit on a cable")
-        ->capture_default_str()
-        ->check(CLI::Range(0.0, 0.1));
-    app.add_option("--cable-cycles", cluster.cable_cycles, "delay of each cable, PHYs included")
-        ->capture_default_str()
-        ->check(CLI::Range(0U, 100000U));
-    app.add_option("--boards", options.boards,
-                   "boards of DIMMnet-2, each in a PC: two on a cable, more at a switch")
-        ->capture_default_str()
-        ->check(CLI::Range(0U, kBoardsMax));
-    app.add_option("--threads-max", options.threads_max,
-                   "threads and processes of all ranks together, at most")
-        ->capture_default_str()
-        ->check(CLI::Range(SIM_CHANNELS_MIN, SIM_CHANNELS_MAX));
+    add_cables(app, cluster);
+    add_sizes(app, options);
     app.add_option("--card", cards,
                    "NODE=SOCKET: the node is a card for a guest, at a socket of vfio-user; may be "
                    "repeated")
@@ -189,11 +232,7 @@ Options parse_options(int argc, char **argv)
     app.add_option("--split-one-in", cluster.split_one_in,
                    "one in so many stores to VELO comes to its node in parts; 0: none")
         ->capture_default_str();
-    app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
-    app.add_option("--record", options.record_file,
-                   "record messages and what links carry in this file; `velo trace` reads it");
-    app.add_option("--capture", options.capture_file,
-                   "write all frames of all cables into this file, for Wireshark");
+    add_files(app, options);
     app.add_flag(
         "--progress", options.progress,
         "show how far it is, on standard error: every second on a terminal, else every 30");
@@ -214,15 +253,7 @@ Options parse_options(int argc, char **argv)
         app.parse(argc, argv);
         take_compute(compute, cluster.host);
         take_cards(cards, options);
-        if (options.command.empty() && cards.empty())
-            throw CLI::RequiredError("command");
-        if (!cards.empty() && width->count() != 0 &&
-            cluster.shape.width_bits != card::kCardWidthBits)
-            throw CLI::ValidationError("--width", "a cluster with cards has 64 bits");
-        if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
-            throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
-        if (options.boards != 0 && clock_mhz != kMhzOfBoards)
-            throw CLI::ValidationError("--clock-mhz", "boards have 100 MHz");
+        check_together(options, clock_mhz, width->count() != 0);
     } catch (const CLI::ParseError &error) {
         std::exit(app.exit(error));
     }

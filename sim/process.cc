@@ -133,7 +133,7 @@ bool any_thread(int pid, bool (*is)(char state))
     std::error_code error;
     std::filesystem::directory_iterator task("/proc/" + std::to_string(pid) + "/task", error);
     for (; !error && task != std::filesystem::directory_iterator(); task.increment(error))
-        if (is(thread_state(pid, std::atoi(task->path().filename().c_str()))))
+        if (is(thread_state(pid, std::stoi(task->path().filename()))))
             return true;
     return false;
 }

@@ -220,7 +220,9 @@ void VfioUser::accept_client()
     // and the simulator do nothing else: it is turned away, by the descriptor that is kept for
     // this.
     spare_ = Descriptor();
-    Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    {
+        Descriptor refused(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    }
     spare_ = open_spare();
 }
 
