@@ -256,6 +256,17 @@ void rx_refuse_from(struct velo_port *port, velo_id_t source, uint32_t generatio
     }
 }
 
+bool rx_expects_from(const struct velo_port *port, velo_id_t source, uint32_t generation)
+{
+    for (uint32_t i = 0; i < port->shape.conns_max; i++) {
+        const struct ring_rx *rx = &port->rings[i];
+        bool is_read = rx->mode >= RX_PARKED && rx->mode <= RX_POLLED;
+        if (is_read && is_from(rx, source, generation))
+            return true;
+    }
+    return false;
+}
+
 /* A sender is dead, or says that it left. */
 static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 {

@@ -90,11 +90,18 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
 }
 
 /* Is it time to end the requests of a peer that is gone? Pieces and answers that it sent before it
- * left may still lie in its ring. One that is lost for another reason might send for ever. */
+ * left may still lie in its ring, or be on their way to it. One that is lost for another reason
+ * might send for ever. */
 static bool is_at_end(struct velo_mq_peer *peer, bool is_dry)
 {
+    const struct velo_mq *mq = peer->mq;
     bool has_left = peer->gone == VELO_ERR_PEER_CLOSED || peer->gone == VELO_ERR_PEER_DEAD;
-    return is_dry || !has_left || ++peer->last_rounds > LAST_ROUNDS_MAX;
+    if (!has_left || ++peer->last_rounds > LAST_ROUNDS_MAX)
+        return true;
+    /* A port that is closed has ended its rings; not all transports can tell of a dead one's. */
+    bool may_be_late = peer->gone == VELO_ERR_PEER_CLOSED && mq->checks - peer->last_checks <= 1 &&
+                       rx_expects_from(mq->port, peer->id, peer->generation);
+    return is_dry && !may_be_late;
 }
 
 int mq_peer_push(struct velo_mq_peer *peer, bool is_dry)

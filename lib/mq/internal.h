@@ -132,6 +132,7 @@ struct velo_mq_peer {
     bool is_deferred;        /* Among mq->deferred. */
     bool is_known;           /* velo_mq_connect() made it known. */
     uint32_t last_rounds;    /* Calls of progress since it was found gone, see LAST_ROUNDS_MAX. */
+    uint32_t last_checks;    /* `checks` of the queue then. */
     bool requests_ended;     /* It is gone, and its requests have ended: all it sent was taken. */
     bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */

@@ -170,6 +170,7 @@ void mq_peer_lost(struct velo_mq_peer *peer, int status)
 {
     peer->gone = status;
     peer->last_rounds = 0;
+    peer->last_checks = peer->mq->checks;
     peer->direct_end_bytes = 0;
     mq_peer_activate(peer);
 }

@@ -4,6 +4,7 @@
  * asked operation is sent piece by piece as the peer's ring has room; each piece has one answer,
  * and the answers come in the order of the pieces.
  */
+#include "../core/senders.h"
 #include "no_device.h"
 #include "request.h"
 #include "unit.h"
@@ -392,13 +393,22 @@ void rma_ask_lose(struct velo_rma_peer *peer, int status)
     peer->is_leaving = true;
 }
 
+/* May answers still be on their way? A port that is closed has ended its rings; not all transports
+ * can tell of a dead one's. */
+static bool is_late(const struct velo_rma_peer *peer)
+{
+    return peer->gone == VELO_ERR_PEER_CLOSED &&
+           rx_expects_from(peer->rma->port, peer->id, velo_conn_generation(peer->conn));
+}
+
 int rma_ask_end_leaving(struct velo_rma *rma, bool is_dry)
 {
     int ended = 0;
-    if (!is_dry && ++rma->last_rounds < LAST_ROUNDS_MAX)
+    bool is_last = ++rma->last_rounds > LAST_ROUNDS_MAX;
+    if (!is_dry && !is_last)
         return 0;
     for (struct velo_rma_peer *peer = rma->peers; peer && rma->leaving > 0; peer = peer->next) {
-        if (!peer->is_leaving)
+        if (!peer->is_leaving || (!is_last && is_late(peer)))
             continue;
         ended += (int)peer->pending;
         rma_ask_fail(peer, peer->gone);

@@ -769,6 +769,7 @@ def test_the_fast_model_refuses_what_it_lacks(runner: Runner) -> None:
         (["--card", f"0={runner.folder / 'card'}"], "cards of guests"),
         (["--boards", "2"], "boards of DIMMnet-2"),
         (["--record", recording], "recordings"),
+        (["--capture", recording], "captures of frames"),
         (["--wave", "x.vcd", "--wave-from-us", "1", "--wave-to-us", "2"], "waveforms"),
     ):
         command = runner.command([*options, "--model", "fast"], ["true"])
