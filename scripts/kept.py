@@ -71,8 +71,9 @@ SETS = {
         ".clang-format",
     ),
 }
-# What would belong to a set by its name, but is read by programs, linked with them, or preloaded.
-NOT_IN_SETS = ("tests/mutation/README.md", "sim/client/*", "sim/preload/*")
+# What would belong to a set by its name, but is read by programs, linked with them, preloaded, or
+# installed.
+NOT_IN_SETS = ("tests/mutation/README.md", "sim/client/*", "sim/preload/*", "sim/hosts/*")
 
 # Their versions are part of every key. A tool that is not there is a version, too.
 TOOLS = (

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -242,3 +243,26 @@ def test_a_check_counts_the_packages_that_its_lists_name(checkout: Checkout) -> 
     shutil.rmtree(checkout.root / site / "the_prover-2.0.dist-info")
     checkout.write(f"{site}/the_prover-2.1.dist-info/METADATA", "")
     assert packages(checkout, "some.txt") == "missing: none the_prover-2.1.dist-info"
+
+
+def test_what_is_installed_is_an_input_of_the_steps_whose_tests_install() -> None:
+    """Else those steps open what is not known to be among their inputs, and are never kept."""
+    root = SCRIPT.parents[1]
+    rules = (root / "scripts" / "cmake" / "install.cmake").read_text(encoding="utf-8")
+    folders = re.findall(r"install\(DIRECTORY \$\{PROJECT_SOURCE_DIR\}/(\S+)", rules)
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    host = re.search(r"^host := --without (\S+)$", makefile, re.M)
+    assert "sim/hosts" in folders and host
+    installed = [
+        str(path.relative_to(root))
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    found = subprocess.run(
+        [sys.executable, "-c", "import json, sys, kept; names, sets = json.load(sys.stdin); "
+         "json.dump(kept.without(names, sets), sys.stdout)"],
+        input=json.dumps([installed, host[1].split(",")]), capture_output=True, text=True,
+        check=True, cwd=SCRIPT.parent, env=os.environ | {"PYTHONPATH": str(SCRIPT.parent)},
+    )  # fmt: skip
+    assert sorted(json.loads(found.stdout)) == sorted(installed)
