@@ -256,9 +256,10 @@ void rx_refuse_from(struct velo_port *port, velo_id_t source, uint32_t generatio
     }
 }
 
-bool rx_expects_from(const struct velo_port *port, velo_id_t source, uint32_t generation)
+bool rx_may_be_late(const struct velo_port *port, velo_id_t source, uint32_t generation,
+                    int departure)
 {
-    for (uint32_t i = 0; i < port->shape.conns_max; i++) {
+    for (uint32_t i = 0; departure == VELO_ERR_PEER_CLOSED && i < port->shape.conns_max; i++) {
         const struct ring_rx *rx = &port->rings[i];
         bool is_read = rx->mode >= RX_PARKED && rx->mode <= RX_POLLED;
         if (is_read && is_from(rx, source, generation))

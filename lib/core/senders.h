@@ -35,10 +35,11 @@ void rx_resume(struct velo_port *port);
 void rx_forget_departed(struct velo_port *port);
 /** Never read this ring again: no correct sender writes such slots. */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx);
-/** May more come from a generation of a port that has left? It has a ring that has not ended: over
- * a network its last messages may still be on their way. */
-VELO_PRIVATE bool rx_expects_from(const struct velo_port *port, velo_id_t source,
-                                  uint32_t generation);
+/** May the last messages of a generation of a port that has left, as `departure` says, still be on
+ *  their way over a network? A port that is closed ends its rings behind them; not all transports
+ *  can tell of a dead one's. */
+VELO_PRIVATE bool rx_may_be_late(const struct velo_port *port, velo_id_t source,
+                                 uint32_t generation, int departure);
 /** Refuse all that this sender writes: the layer above cannot answer it. */
 void rx_refuse_from(struct velo_port *port, velo_id_t source, uint32_t generation);
 /** Look for senders that died without a word. A system call for each connection. */

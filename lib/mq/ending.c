@@ -98,10 +98,9 @@ static bool is_at_end(struct velo_mq_peer *peer, bool is_dry)
     bool has_left = peer->gone == VELO_ERR_PEER_CLOSED || peer->gone == VELO_ERR_PEER_DEAD;
     if (!has_left || ++peer->last_rounds > LAST_ROUNDS_MAX)
         return true;
-    /* A port that is closed has ended its rings; not all transports can tell of a dead one's. */
-    bool may_be_late = peer->gone == VELO_ERR_PEER_CLOSED && mq->checks - peer->last_checks <= 1 &&
-                       rx_expects_from(mq->port, peer->id, peer->generation);
-    return is_dry && !may_be_late;
+    bool is_late = mq->checks - peer->last_checks <= 1 &&
+                   rx_may_be_late(mq->port, peer->id, peer->generation, peer->gone);
+    return is_dry && !is_late;
 }
 
 int mq_peer_push(struct velo_mq_peer *peer, bool is_dry)

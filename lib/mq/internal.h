@@ -45,10 +45,10 @@
 #include "wire.h"
 
 /** Time between two checks whether peers live that a request waits for. */
-/* What peers that have left had sent is taken before they end; if others send without end, so many
- * calls of progress are enough: each takes a message, and each ring has its turn. */
-#define LAST_ROUNDS_MAX (1u << 18)
 #define CHECK_INTERVAL_NS INT64_C(100000000)
+/** Calls of progress that are enough to take what peers that have left had sent, if others send
+ *  without end: each call takes a message, and each ring has its turn. */
+#define LAST_ROUNDS_MAX (1u << 18)
 
 /** A request under way waits for this. Means nothing once its status is not VELO_AGAIN. */
 enum op_state {
@@ -133,7 +133,7 @@ struct velo_mq_peer {
     bool is_known;           /* velo_mq_connect() made it known. */
     uint32_t last_rounds;    /* Calls of progress since it was found gone, see LAST_ROUNDS_MAX. */
     uint32_t last_checks;    /* `checks` of the queue then. */
-    bool requests_ended;     /* It is gone, and its requests have ended: all it sent was taken. */
+    bool requests_ended;     /* It is gone, and its requests have ended. */
     bool receives_ended;     /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
     bool stages;             /* Pieces of announced sends are copied ahead. */
@@ -250,8 +250,7 @@ struct velo_mq {
     uint32_t stalls; /* Fruitless rounds in a row. */
     int64_t checked_ns;
     uint32_t checks;
-    uint32_t
-        last_rounds; /* Calls of progress in which receives could not end, see LAST_ROUNDS_MAX. */
+    uint32_t last_rounds; /* Calls in which no receives could end, see LAST_ROUNDS_MAX. */
 
     struct velo_rma *rma;
     uint32_t eager_bytes;

@@ -393,12 +393,10 @@ void rma_ask_lose(struct velo_rma_peer *peer, int status)
     peer->is_leaving = true;
 }
 
-/* May answers still be on their way? A port that is closed has ended its rings; not all transports
- * can tell of a dead one's. */
 static bool is_late(const struct velo_rma_peer *peer)
 {
-    return peer->gone == VELO_ERR_PEER_CLOSED &&
-           rx_expects_from(peer->rma->port, peer->id, velo_conn_generation(peer->conn));
+    uint32_t generation = velo_conn_generation(peer->conn);
+    return rx_may_be_late(peer->rma->port, peer->id, generation, peer->gone);
 }
 
 int rma_ask_end_leaving(struct velo_rma *rma, bool is_dry)
