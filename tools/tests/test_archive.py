@@ -99,6 +99,19 @@ def test_operations_are_those_of_a_window(folder: Path) -> None:
     assert "Bytes: 4096" in printed(folder)
 
 
+def test_each_operation_is_written(tmp_path: Path) -> None:
+    names = {1: "PUT", 2: "GET", 3: "PUT", 4: "ATOMIC", 5: "PUT"}
+    kind = OPERATIONS[0][0]
+    operations = [(kind, 0, 1, 1, 2, op, 0, 0, 8, 100 * op, 100 * op, 1000 * op) for op in names]
+    recording = write(tmp_path / "run.rec", operations=operations)
+    assert cli.main(["trace", str(recording), "--otf2", str(tmp_path / "a")]) == 0
+    seen = [(e[0], e[2]) for e in LINE.findall(printed(tmp_path / "a")) if e[0].startswith("RMA_")]
+    posted = [(f"RMA_{name}", str(100 * op)) for op, name in names.items()]
+    ended = [("RMA_OP_COMPLETE_NON_BLOCKING", str(1000 * op)) for op in names]
+    assert sorted(seen) == sorted(posted + ended)
+    assert "Type: FETCH_AND_ADD" in printed(tmp_path / "a")
+
+
 def test_an_archive_goes_into_a_new_folder(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

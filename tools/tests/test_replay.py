@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`velo replay`: scripts of archives that OTF2's own writer has made."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from velo import cli, tree
+from velo.cluster import replay_script
 from velo.cluster.otf2_package import load_otf2
 
 otf2 = load_otf2()
@@ -158,6 +160,9 @@ def test_collective_operations_have_the_bytes_of_a_block(tmp_path: Path) -> None
         rank.collective(OPS.SCATTER, "world", 2, 4 * 60 if is_root else 0, 60)
         for op in (OPS.ALLREDUCE, OPS.ALLGATHER, OPS.ALLTOALL, OPS.REDUCE_SCATTER_BLOCK):
             rank.collective(op, "world", NOBODY, 4 * 50, 4 * 50)
+        # To itself and those above, from itself and those below; without itself.
+        rank.collective(OPS.SCAN, "world", NOBODY, (4 - number) * 40, (number + 1) * 40)
+        rank.collective(OPS.EXSCAN, "world", NOBODY, (3 - number) * 30, number * 30)
         # Blocks of 10, 20, 30, 40.
         rank.collective(OPS.ALLGATHERV, "world", NOBODY, 4 * 10 * (number + 1), 100)
         if number % 2:
@@ -167,7 +172,7 @@ def test_collective_operations_have_the_bytes_of_a_block(tmp_path: Path) -> None
     all_ranks = scripts(tmp_path, 4, program)
     for number, lines in enumerate(all_ranks):
         steps = [line for line in lines if not line.startswith(("comm", "compute"))]
-        assert steps[:10] == [
+        assert steps[:12] == [
             "barrier 0 0 0",
             "bcast 0 2 70",
             "reduce 0 2 80",
@@ -177,10 +182,12 @@ def test_collective_operations_have_the_bytes_of_a_block(tmp_path: Path) -> None
             "allgather 0 0 50",
             "alltoall 0 0 50",
             "reduce_scatter 0 0 50",
+            "scan 0 0 40",
+            "exscan 0 0 30",
             "allgather 0 0 25",
         ]
         comms = [line.split()[1:] for line in lines if line.startswith("comm")]
-        used = [comms[int(step.split()[1])] for step in steps[10:]]
+        used = [comms[int(step.split()[1])] for step in steps[12:]]
         assert used == ([["1", "3"]] if number % 2 else []) + [[str(number)]]
     # All ranks make the same communicators in the same order.
     assert len({tuple(x for x in lines if x.startswith("comm")) for lines in all_ranks}) == 1
@@ -263,3 +270,14 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "scripts").mkdir()
     assert cli.main(["replay", archive, "-o", output]) == 2
     assert "the scripts go into a new folder" in capsys.readouterr().err
+
+
+def test_limits_are_those_of_the_program_that_reads_scripts() -> None:
+    header = Path(__file__).resolve().parents[1] / "perf" / "replay" / "script.h"
+    text = header.read_text(encoding="utf-8")
+    assert dict(re.findall(r"^#define REPLAY_(\w+_MAX) (.+)$", text, re.M)) == {
+        "COMMS_MAX": f"{replay_script.COMMS_MAX}u",
+        "REQUESTS_MAX": f"{replay_script.REQUESTS_MAX}u",
+        "BYTES_MAX": f"(1 << {replay_script.BYTES_MAX.bit_length() - 1})",
+    }
+    assert replay_script.BYTES_MAX.bit_count() == 1

@@ -65,6 +65,7 @@ def write(
     path: Path,
     messages: list[tuple[int, ...]] = MESSAGES,
     end: bool = True,
+    operations: list[tuple[int, ...]] = OPERATIONS,
     **head: Any,
 ) -> Path:
     cables = [[*a, *b] for a, b in sorted(NETWORK.cables.items())]
@@ -83,7 +84,7 @@ def write(
     } | head
     data = json.dumps(said).encode() + b"\n"
     data += np.array(messages + LOST, MESSAGE).tobytes() + np.array(LINKS, LINK).tobytes()
-    data += np.array(OPERATIONS, OPERATION).tobytes()
+    data += np.array(operations, OPERATION).tobytes()
     if end:
         kind = [KIND_END] + [0] * 7
         data += np.array([(kind, 9_000_000, len(messages), len(LOST), 0)], END).tobytes()

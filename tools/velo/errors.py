@@ -57,3 +57,18 @@ def writing(path: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         raise VeloError(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[None]:
+    """Makes a new folder, and takes it away again if what is done in it fails."""
+    with writing(folder):
+        folder.mkdir()
+    try:
+        yield
+    except BaseException:
+        # Cost: only those that fail here need it.
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

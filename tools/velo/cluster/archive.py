@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as an archive of OTF2, for Vampir, otf2-print and whatever else reads such traces."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from velo.cluster.otf2_package import load_otf2
 from velo.cluster.recording import NEVER, Recording
-from velo.errors import VeloError, writing
+from velo.errors import VeloError, making
 
 PS_PER_S = 10**12
 UNTIL = "until_ps"
@@ -62,15 +61,11 @@ def write(recording: Recording, folder: Path) -> None:
     otf2 = load_otf2()
     if folder.exists():
         raise VeloError(f"{folder} is there; an archive goes into a new folder")
-    with writing(folder):
-        folder.mkdir()
-    try:
-        _write(recording, folder, otf2)
-    except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, otf2.error_type):
+    with making(folder):
+        try:
+            _write(recording, folder, otf2)
+        except otf2.error_type as error:
             raise VeloError(f"{folder} cannot be written: {error}") from error
-        raise
 
 
 def _write(recording: Recording, folder: Path, otf2: Any) -> None:

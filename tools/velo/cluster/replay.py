@@ -3,12 +3,11 @@
 
 import argparse
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
 from velo import tree
-from velo.errors import UsageError, writing
+from velo.errors import UsageError, making, writing
 
 
 def register(commands: Any) -> None:
@@ -39,14 +38,9 @@ def run(args: argparse.Namespace) -> None:
     if folder.exists():
         raise UsageError(f"{folder} is there; the scripts go into a new folder")
     trace = read(Path(args.archive))
-    with writing(folder):
-        folder.mkdir()
-        try:
-            for rank in trace.ranks:
-                (folder / f"rank.{rank.number}").write_text(script(trace, rank), encoding="utf-8")
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+    with making(folder), writing(folder):
+        for rank in trace.ranks:
+            (folder / f"rank.{rank.number}").write_text(script(trace, rank), encoding="utf-8")
     print(f"{len(trace.ranks)} ranks, {trace.told()}; the trace took {trace.took_ns / 1000:.3f} us")
     if trace.irregular:
         names = ", ".join(f"{count} {name.lower()}" for name, count in trace.irregular.items())

@@ -13,8 +13,11 @@ from velo.errors import VeloError
 NS_PER_S = 10**9
 # As tools/perf/replay/script.h has them.
 COMMS_MAX, REQUESTS_MAX, BYTES_MAX = 1024, 65536, 1 << 30
-# Blocks of collective operations, as Score-P tells their bytes: sent and received by a rank, with
-# its own, for N ranks. `received` and `sent` are those of a block; `each` stands for N blocks.
+# Blocks of collective operations, as Score-P tells the bytes that a rank sends and receives, those
+# for itself among them. `received` and `sent` are those of a block; `each` stands for a block of
+# each of N ranks. In a scan a rank sends to itself and those above, and receives from itself and
+# those below: N + 1 blocks in all; N - 1 in an exclusive one. A rank that works in place does not
+# count its own block, which cannot be seen: then `each` and `scan` come out too small.
 COLLECTIVES = {
     "BARRIER": ("barrier", "none"),
     "BCAST": ("bcast", "received"),
@@ -31,8 +34,8 @@ COLLECTIVES = {
     "REDUCE": ("reduce", "sent"),
     "REDUCE_SCATTER": ("reduce_scatter", "each"),
     "REDUCE_SCATTER_BLOCK": ("reduce_scatter", "each"),
-    "SCAN": ("scan", "received"),
-    "EXSCAN": ("exscan", "received"),
+    "SCAN": ("scan", "scan"),
+    "EXSCAN": ("exscan", "exscan"),
 }
 # Their blocks differ between ranks: all get the mean.
 IRREGULAR = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "ALLTOALLW", "REDUCE_SCATTER"}
@@ -41,13 +44,8 @@ MEETINGS = {
     "CREATE_HANDLE", "DESTROY_HANDLE", "CREATE_HANDLE_AND_ALLOCATE",
     "DESTROY_HANDLE_AND_DEALLOCATE", "ALLOCATE", "DEALLOCATE",
 }  # fmt: skip
-# Of MPI, and without an event of its own that is replayed.
-SILENT = {
-    "AttributeList", "BufferFlush", "CommCreate", "CommDestroy", "MeasurementOnOff", "Metric",
-    "MpiCollectiveBegin", "MpiProbe", "MpiRequestTest", "ParameterInt", "ParameterString",
-    "ParameterUnsignedInt", "ProgramBegin", "ProgramEnd", "ThreadBegin", "ThreadCreate",
-    "ThreadEnd", "ThreadTeamBegin", "ThreadTeamEnd", "ThreadFork", "ThreadJoin",
-}  # fmt: skip
+# Events of MPI that ask for nothing to be replayed.
+SILENT = {"MpiCollectiveBegin", "MpiProbe", "MpiRequestTest"}
 
 
 class Step(NamedTuple):
@@ -100,11 +98,10 @@ def read(path: Path) -> Trace:
     otf2 = load_otf2()
     if not path.is_file():
         raise VeloError(f"{path} is no file; give an archive's traces.otf2")
-    error = otf2.error_type
     try:
         with otf2.reader.open(str(path)) as archive:
             return _read(archive, otf2, path)
-    except error as failed:
+    except otf2.error_type as failed:
         raise VeloError(f"{path} cannot be read: {failed}") from failed
 
 
@@ -302,6 +299,8 @@ class _Reader:
             "sent": float(event.size_sent),
             "received": float(event.size_received),
             "each": event.size_received / ranks,
+            "scan": (event.size_sent + event.size_received) / (ranks + 1),
+            "exscan": (event.size_sent + event.size_received) / max(ranks - 1, 1),
         }
         is_rooted = name in {"BCAST", "GATHER", "GATHERV", "SCATTER", "SCATTERV", "REDUCE"}
         root = event.root if is_rooted else 0

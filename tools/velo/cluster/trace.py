@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
     source = Path(args.file)
     asked = (args.output, args.perfetto, args.tlm, args.otf2)
     page = args.output or (None if any(asked) else source.with_suffix(".html"))
-    for name in (page, args.perfetto, args.tlm, args.otf2):
+    for name in (page, *asked):
         if name and Path(name) == source:
             raise UsageError(f"{name} is the recording; name another file")
     recorded = recording.load(source)
