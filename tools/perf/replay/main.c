@@ -36,7 +36,7 @@ struct replay {
 
 static void *get_memory(size_t count, size_t bytes)
 {
-    void *memory = calloc(count, bytes);
+    void *memory = calloc(count > 0 ? count : 1, bytes);
     if (!memory) {
         fprintf(stderr, "velo-replay: no memory for %zu bytes\n", count * bytes);
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
@@ -206,18 +206,18 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     script_read(&replay.script, path);
     check_ranks(&replay.script);
-    replay.slots = get_memory(REPLAY_REQUESTS_MAX, sizeof *replay.slots);
-    for (uint32_t i = 0; i < REPLAY_REQUESTS_MAX; i++)
+    replay.slots = get_memory(replay.script.requests_count, sizeof *replay.slots);
+    for (uint32_t i = 0; i < replay.script.requests_count; i++)
         replay.slots[i].request = MPI_REQUEST_NULL;
     make_comms(&replay);
     MPI_Barrier(MPI_COMM_WORLD);
     double begin_s = MPI_Wtime();
     for (size_t i = 0; i < replay.script.steps_count; i++)
         do_step(&replay, &replay.script.steps[i]);
-    for (uint32_t i = 0; i < REPLAY_REQUESTS_MAX; i++)
+    for (uint32_t i = 0; i < replay.script.requests_count; i++)
         MPI_Wait(&replay.slots[i].request, MPI_STATUS_IGNORE);
     finish(&replay, MPI_Wtime() - begin_s);
-    for (uint32_t i = 0; i < REPLAY_REQUESTS_MAX; i++)
+    for (uint32_t i = 0; i < replay.script.requests_count; i++)
         free(replay.slots[i].memory);
     free(replay.slots);
     free(replay.out.memory);

@@ -113,6 +113,25 @@ static void read_comm_and_peer(struct reader *reader, const struct script *scrip
     step->peer = (uint32_t)read_number(reader, peer, script->comms[step->comm].count - 1);
 }
 
+static void read_request(struct reader *reader, struct script *script, struct step *step)
+{
+    step->request = (uint32_t)read_number(reader, "the request", REPLAY_REQUESTS_MAX - 1);
+    if (step->request >= script->requests_count)
+        script->requests_count = step->request + 1;
+}
+
+static struct step *add_step(struct reader *reader, struct script *script)
+{
+    if (script->steps_count == script->steps_room) {
+        script->steps_room = script->steps_room ? 2 * script->steps_room : STEPS_FIRST;
+        script->steps =
+            get_memory(reader, script->steps, script->steps_room * sizeof *script->steps);
+    }
+    struct step *step = &script->steps[script->steps_count++];
+    *step = (struct step){0};
+    return step;
+}
+
 static void read_step(struct reader *reader, struct script *script, const char *name,
                       struct step *step)
 {
@@ -125,11 +144,11 @@ static void read_step(struct reader *reader, struct script *script, const char *
         step->compute_ns = read_number(reader, "a time", INT64_MAX);
         break;
     case STEP_WAIT:
-        step->request = (uint32_t)read_number(reader, "the request", REPLAY_REQUESTS_MAX - 1);
+        read_request(reader, script, step);
         break;
     case STEP_SEND:
     case STEP_RECEIVE:
-        step->request = (uint32_t)read_number(reader, "the request", REPLAY_REQUESTS_MAX - 1);
+        read_request(reader, script, step);
         read_comm_and_peer(reader, script, step, "the peer");
         step->tag = (uint32_t)read_number(reader, "the tag", TAG_MAX);
         step->bytes = (uint32_t)read_number(reader, "the length", REPLAY_BYTES_MAX);
@@ -154,14 +173,7 @@ static void read_line(struct reader *reader, struct script *script)
             read_comm(reader, script);
             return;
         }
-        size_t count = script->steps_count;
-        if (count >= STEPS_FIRST ? (count & (count - 1)) == 0 : count == 0) {
-            size_t room = count ? 2 * count : STEPS_FIRST;
-            script->steps = get_memory(reader, script->steps, room * sizeof *script->steps);
-        }
-        struct step *step = &script->steps[script->steps_count++];
-        *step = (struct step){0};
-        read_step(reader, script, name, step);
+        read_step(reader, script, name, add_step(reader, script));
     }
     if (!is_at_end(reader))
         refuse(reader, "there is something behind the operation");

@@ -60,7 +60,9 @@ struct script {
     uint64_t took_ns; /* as the trace says */
     uint32_t comms_count;
     struct members comms[REPLAY_COMMS_MAX];
+    uint32_t requests_count; /* Their numbers are below it. */
     size_t steps_count;
+    size_t steps_room;
     struct step *steps;
 };
 
