@@ -16,9 +16,6 @@ namespace
 
 static_assert(std::endian::native == std::endian::little, "the file has this machine's byte order");
 
-// Constants of a link's words, rtl/link/rtl/velo_link_pkg.sv.
-constexpr unsigned kKindData = 0, kKindEnd = 2, kKindStart = 3;
-constexpr unsigned kSeqLsb = 3, kSeqs = 64;
 constexpr uint32_t kNoEndWord = 0;
 constexpr unsigned kWordBits = 64, kHalfBits = 32;
 
@@ -86,7 +83,7 @@ void Capture::sent(unsigned node, unsigned link, uint64_t cycle, const PhyWord &
 {
     Way &way = ways_[node][link];
     if (word.kind == kKindStart)
-        begin(way, cycle, static_cast<uint32_t>(word.data));
+        begin(way, cycle, word);
     else if (word.kind == kKindData && way.open)
         add(way, word);
     else if (word.kind == kKindEnd && way.open)
@@ -94,13 +91,14 @@ void Capture::sent(unsigned node, unsigned link, uint64_t cycle, const PhyWord &
 }
 
 // A frame that is cut short has no end word: the next one, or the same again, begins.
-void Capture::begin(Way &way, uint64_t cycle, uint32_t start_word)
+void Capture::begin(Way &way, uint64_t cycle, const PhyWord &start)
 {
     if (way.open)
         end(way, kNoEndWord);
     way.open = true;
     way.start_cycle = cycle;
-    way.start_word = start_word;
+    way.start_word = static_cast<uint32_t>(start.data);
+    way.is_repeated = way.order.is_repeated(start);
     way.words.clear();
     way.has_half = false;
 }
@@ -118,8 +116,7 @@ void Capture::add(Way &way, const PhyWord &word) const
         way.has_half = !way.has_half;
         return;
     }
-    bool is_head = way.words.empty() ||
-                   (way.words.size() == 1 && (way.words.front() & VELO_ROUTE_ROUTED_MASK) != 0);
+    bool is_head = way.words.empty() || (way.words.size() == 1 && is_route(way.words.front()));
     way.words.push_back(low);
     if (width_bits_ > kWordBits && !is_head)
         way.words.push_back(static_cast<uint64_t>(word.data >> kWordBits));
@@ -131,17 +128,14 @@ void Capture::end(Way &way, uint32_t end_word)
     if (way.has_half) // It was cut inside a word.
         way.words.pop_back();
     // Half of the last word of a wide path may be of no interest.
-    size_t heads = !way.words.empty() && (way.words.front() & VELO_ROUTE_ROUTED_MASK) != 0 ? 2 : 1;
+    size_t heads = !way.words.empty() && is_route(way.words.front()) ? 2 : 1;
     if (way.words.size() > heads) {
         size_t bytes = velo_packet_len(way.words[heads - 1]);
         size_t whole = heads + (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
         way.words.resize(std::min(way.words.size(), whole));
     }
-    unsigned seq = way.start_word >> kSeqLsb & (kSeqs - 1);
-    bool is_repeated = seq != way.next_seq;
-    way.next_seq = is_repeated ? way.next_seq : (seq + 1) % kSeqs;
     uint64_t place = way.place;
-    if (is_repeated)
+    if (way.is_repeated)
         place |= VELO_CAPTURE_PLACE_REPEATED_MASK;
     uint64_t time_ps = clock_.start_ps(way.start_cycle);
     auto bytes = static_cast<uint32_t>((2 + way.words.size()) * sizeof(uint64_t));

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "clock.h"
-#include "rtl/cable.h"
+#include "rtl/link_words.h"
 #include "topology.h"
 
 namespace sim
@@ -47,7 +47,8 @@ class Capture
         uint32_t start_word = 0;     // of that frame
         std::vector<uint64_t> words; // of its packet
         bool has_half = false;       // the last of them lacks its upper half
-        unsigned next_seq = 0;
+        FrameOrder order;
+        bool is_repeated = false; // the frame that has begun
     };
 
     std::string path_;
@@ -57,7 +58,7 @@ class Capture
     std::vector<std::array<Way, kLinksMax>> ways_; // by node and link
     uint64_t frames_ = 0;
 
-    void begin(Way &way, uint64_t cycle, uint32_t start_word);
+    void begin(Way &way, uint64_t cycle, const PhyWord &start);
     void add(Way &way, const PhyWord &word) const;
     void end(Way &way, uint32_t end_word);
     void write_interface(const Way &way);

@@ -19,13 +19,6 @@ constexpr size_t kWriteBytes = 1 << 16;
 // More than a ring, the network and the way to a node hold: an older message never arrives.
 constexpr size_t kUnderWayMax = 2 * SIM_RING_SLOTS;
 
-// Constants of a link's words, rtl/link/rtl/velo_link_pkg.sv.
-constexpr unsigned kKindData = 0, kKindControl = 1, kKindStart = 3, kSeqs = 64;
-constexpr unsigned start_seq(const PhyWord &word) { return (word.data >> 3) % kSeqs; }
-constexpr bool is_route(const PhyWord &word)
-{
-    return (word.data & 1) != 0;
-} // spec/velo.toml, `route`
 constexpr unsigned kHeaderBits = 64; // a word of its own at least; a route the same
 
 uint64_t first_word(unsigned bytes, uint64_t word) { return bytes >= sizeof word ? word : 0; }
@@ -78,16 +71,12 @@ bool LinkCounter::count(const PhyWord &word, LinkRecord &record)
     if (word.kind == kKindControl)
         return false;
     if (word.kind == kKindStart) {
-        // Frames are numbered as they are sent for the first time; any other number is an old one.
-        repeats_ = start_seq(word) != next_seq_;
-        if (repeats_)
-            record.retransmissions++;
-        else
-            next_seq_ = (next_seq_ + 1) % kSeqs;
+        repeats_ = order_.is_repeated(word);
+        record.retransmissions += repeats_;
         first_ = true;
         header_words_ = words_;
     } else if (word.kind == kKindData) {
-        if (first_ && is_route(word))
+        if (first_ && is_route(static_cast<uint64_t>(word.data)))
             header_words_ += words_;
         first_ = false;
     }

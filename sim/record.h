@@ -25,7 +25,7 @@
 #include "clock.h"
 #include "host_model.h"
 #include "host_side.h"
-#include "rtl/cable.h"
+#include "rtl/link_words.h"
 #include "topology.h"
 
 namespace sim
@@ -94,7 +94,8 @@ class LinkCounter
 
   private:
     unsigned words_; // of the link, for a header or a route
-    unsigned next_seq_ = 0, header_words_ = 0;
+    FrameOrder order_;
+    unsigned header_words_ = 0;
     bool first_ = false, repeats_ = false;
 };
 

@@ -12,8 +12,7 @@
 namespace
 {
 
-constexpr unsigned kNode = 1, kLink = 2, kKindData = 0, kKindControl = 1, kKindEnd = 2,
-                   kKindStart = 3;
+constexpr unsigned kNode = 1, kLink = 2;
 constexpr uint64_t kCyclesApart = 100, kKhz = 100000, kHops = 0x321;
 // The words beyond the packet on a wide path are of no interest: they show if anybody looks.
 constexpr uint64_t kNoise = 0xeeeeeeeeeeeeeeee;
@@ -48,16 +47,16 @@ class Sender
     void send(const Frame &frame)
     {
         cycle_ = ++frames_ * kCyclesApart;
-        word(0x00100000U | frame.seq << 3, kKindStart);
+        word(0x00100000U | frame.seq << 3, sim::kKindStart);
         if (frame.is_cut_early) {
             if (width_bits_ < 64)
-                word(0x10, kKindData); // Half of a header.
+                word(0x10, sim::kKindData); // Half of a header.
             return;
         }
         if (frame.is_routed)
             head(1 | kHops << 4);
         head(velo_packet_pack(0, 0, 0, 7, 3, 0, 0, static_cast<uint16_t>(frame.bytes), 9, 4, 1));
-        word(0, kKindControl); // Between a frame's words there may be others.
+        word(0, sim::kKindControl); // Between a frame's words there may be others.
         std::vector<uint64_t> payload = payload_of(frame);
         if (width_bits_ <= 64) {
             for (uint64_t one : payload)
@@ -66,10 +65,10 @@ class Sender
             for (size_t i = 0; i < payload.size(); i += 2)
                 word(sim::PathWord{i + 1 < payload.size() ? payload[i + 1] : kNoise} << 64 |
                          payload[i],
-                     kKindData);
+                     sim::kKindData);
         }
         if (frame.words_cut == 0)
-            word(0x12345678, kKindEnd);
+            word(0x12345678, sim::kKindEnd);
     }
 
   private:
@@ -95,10 +94,10 @@ class Sender
     void head(uint64_t data)
     {
         if (width_bits_ < 64) {
-            word(static_cast<uint32_t>(data), kKindData);
-            word(data >> 32, kKindData);
+            word(static_cast<uint32_t>(data), sim::kKindData);
+            word(data >> 32, sim::kKindData);
         } else {
-            word(width_bits_ > 64 ? sim::PathWord{kNoise} << 64 | data : data, kKindData);
+            word(width_bits_ > 64 ? sim::PathWord{kNoise} << 64 | data : data, sim::kKindData);
         }
     }
 };

@@ -6,6 +6,7 @@
 -- which field has which values is told here.
 
 local WORD_BYTES = 8
+local DLT_USER0 = 147
 local VALUES = {
   ["packet.kind"] = velo_spec.enums.packet_kind,
   ["packet.tc"] = velo_spec.enums.traffic_class,
@@ -34,11 +35,12 @@ local function declare(name, fields)
   for _, field in ipairs(fields) do
     local abbreviation = "velo." .. name .. "." .. field.name
     local proto_field
+    local display = field.bits < 32 and base.DEC or base.HEX
     if field.bits > 32 then
-      proto_field = ProtoField.uint64(abbreviation, field.name, base.HEX, nil, nil, field.doc)
+      proto_field = ProtoField.uint64(abbreviation, field.name, display, nil, nil, field.doc)
     else
       local values = VALUES[name .. "." .. field.name]
-      proto_field = ProtoField.uint32(abbreviation, field.name, base.DEC, values, nil, field.doc)
+      proto_field = ProtoField.uint32(abbreviation, field.name, display, values, nil, field.doc)
     end
     table.insert(all, proto_field)
     table.insert(list, { proto_field = proto_field, at = field })
@@ -52,9 +54,7 @@ for _, spec in ipairs({ velo_spec, capture_spec }) do
   end
 end
 local payload_field = ProtoField.bytes("velo.payload", "payload")
-local crc_field = ProtoField.uint32("velo.crc", "CRC-32C of the end word", base.HEX)
 table.insert(all, payload_field)
-table.insert(all, crc_field)
 velo.fields = all
 
 local short = ProtoExpert.new(
@@ -129,8 +129,9 @@ function velo.dissector(buffer, info, tree)
   info.cols.protocol = "VELO"
   local root = tree:add(velo, buffer())
   add_layout(root, "capture_place", "Cable", buffer(0, WORD_BYTES))
-  local frame = add_layout(root, "link_start", "Frame", buffer(WORD_BYTES, 4))
-  frame:add_le(crc_field, buffer(WORD_BYTES + 4, 4))
+  local frame = add_layout(root, "capture_frame", "Frame", buffer(WORD_BYTES, WORD_BYTES))
+  -- Its lower half, see capture_frame.
+  add_layout(frame, "link_start", "Start word", buffer(WORD_BYTES, WORD_BYTES))
   local is_repeated = value(capture_spec, "capture_place", "repeated", buffer) == 1
   if is_repeated then
     frame:add_proto_expert_info(repeated)
@@ -174,4 +175,4 @@ function velo.dissector(buffer, info, tree)
   return buffer:len()
 end
 
-DissectorTable.get("wtap_encap"):add(wtap["USER" .. capture_spec.constants.capture_link_type - 147], velo)
+DissectorTable.get("wtap_encap"):add(wtap["USER" .. capture_spec.constants.capture_link_type - DLT_USER0], velo)
