@@ -13,8 +13,6 @@
 /* Many more rounds than are enough while others send without end. */
 #define FLOOD_MAX 4000000
 
-#define INTERPOSED __attribute__((visibility("default")))
-
 /* Called when the library reads the clock the next time: it does so right before it looks at its
  * peers, after it has looked for messages. */
 static void (*at_clock)(void);

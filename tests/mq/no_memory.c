@@ -11,19 +11,16 @@ extern void *__libc_malloc(size_t len_bytes);
 extern void *__libc_calloc(size_t count, size_t len_bytes);
 extern void *__libc_realloc(void *old, size_t len_bytes);
 
-/* The library calls these, too. */
-#define SHOWN __attribute__((visibility("default")))
-
 static volatile bool none_is_left;
 
-SHOWN void *malloc(size_t size) { return none_is_left ? NULL : __libc_malloc(size); }
+INTERPOSED void *malloc(size_t size) { return none_is_left ? NULL : __libc_malloc(size); }
 
-SHOWN void *calloc(size_t nmemb, size_t size)
+INTERPOSED void *calloc(size_t nmemb, size_t size)
 {
     return none_is_left ? NULL : __libc_calloc(nmemb, size);
 }
 
-SHOWN void *realloc(void *ptr, size_t size)
+INTERPOSED void *realloc(void *ptr, size_t size)
 {
     return none_is_left ? NULL : __libc_realloc(ptr, size);
 }
