@@ -26,7 +26,8 @@ PICOSECONDS = 12
 # As tshark names them; what is in a frame, then what is in a packet.
 FIELDS = (
     "velo.capture_place.node", "velo.capture_place.link", "velo.capture_place.to_node",
-    "velo.capture_place.to_link", "velo.capture_place.repeated", "velo.link_start.seq", "velo.capture_frame.crc",
+    "velo.capture_place.to_link", "velo.capture_place.repeated", "velo.link_start.seq",
+    "velo.capture_frame.crc",
     "velo.route.hops", "velo.packet.kind", "velo.packet.src_node", "velo.packet.src_ctx",
     "velo.packet.dst_node", "velo.packet.dst_ctx", "velo.packet.tag", "velo.packet.len",
     "velo.rma_command.op", "velo.rma_command.len", "velo.short", "frame.interface_name",
