@@ -18,9 +18,19 @@ extern struct velo_transport velo_transport;
 
 /* ---- what the fabric says -------------------------------------------------------------------- */
 
+/* False: not now. */
+static bool receive_into(struct endpoint *endpoint, struct packet *packet)
+{
+    if (backoff_lasts(&endpoint->backoff))
+        return false;
+    enum fabric_sent sent = fabric_receive(&endpoint->fabric, packet);
+    backoff_note(&endpoint->backoff, sent == FABRIC_REFUSED);
+    return sent == FABRIC_HAS;
+}
+
 static void post_packet(struct endpoint *endpoint, struct packet *packet)
 {
-    if (fabric_receive(&endpoint->fabric, packet))
+    if (receive_into(endpoint, packet))
         return;
     packet->next = endpoint->unposted;
     endpoint->unposted = packet;
@@ -31,7 +41,7 @@ static void post_again(struct endpoint *endpoint)
 {
     while (endpoint->unposted) {
         struct packet *next = endpoint->unposted->next;
-        if (!fabric_receive(&endpoint->fabric, endpoint->unposted))
+        if (!receive_into(endpoint, endpoint->unposted))
             return;
         endpoint->unposted = next;
     }

@@ -261,26 +261,28 @@ void fabric_remove(struct fabric *fabric, fi_addr_t address)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
+static enum fabric_sent outcome_of(ssize_t error, enum fabric_sent taken)
+{
+    return error == 0 ? taken : error == -FI_EAGAIN ? FABRIC_BUSY : FABRIC_REFUSED;
+}
+
 enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to)
 {
     HOLD_STANDARD_FILES(fabric);
     if (packet->len_bytes <= fabric->inject_bytes)
-        return fi_inject(fabric->ep, packet->data, packet->len_bytes, to) == 0 ? FABRIC_DONE
-                                                                               : FABRIC_BUSY;
-    return fi_send(fabric->ep, packet->data, packet->len_bytes, packet->desc, to,
-                   &packet->context) == 0
-               ? FABRIC_HAS
-               : FABRIC_BUSY;
+        return outcome_of(fi_inject(fabric->ep, packet->data, packet->len_bytes, to), FABRIC_DONE);
+    return outcome_of(
+        fi_send(fabric->ep, packet->data, packet->len_bytes, packet->desc, to, &packet->context),
+        FABRIC_HAS);
 }
 
 enum fabric_sent fabric_read(struct fabric *fabric, struct packet *packet, fi_addr_t peer,
                              const struct velo_exposed *from)
 {
     HOLD_STANDARD_FILES(fabric);
-    return fi_read(fabric->ep, packet->data, packet->len_bytes, packet->desc, peer, from->address,
-                   from->key, &packet->context) == 0
-               ? FABRIC_HAS
-               : FABRIC_BUSY;
+    return outcome_of(fi_read(fabric->ep, packet->data, packet->len_bytes, packet->desc, peer,
+                              from->address, from->key, &packet->context),
+                      FABRIC_HAS);
 }
 
 struct fid_mr *fabric_expose(struct fabric *fabric, const void *base, size_t len_bytes)
@@ -304,10 +306,11 @@ struct fid_mr *fabric_expose(struct fabric *fabric, const void *base, size_t len
     return error ? NULL : mr;
 }
 
-bool fabric_receive(struct fabric *fabric, struct packet *packet)
+enum fabric_sent fabric_receive(struct fabric *fabric, struct packet *packet)
 {
-    return fi_recv(fabric->ep, packet->data, WIRE_PACKET_BYTES, packet->desc, FI_ADDR_UNSPEC,
-                   &packet->context) == 0;
+    return outcome_of(fi_recv(fabric->ep, packet->data, WIRE_PACKET_BYTES, packet->desc,
+                              FI_ADDR_UNSPEC, &packet->context),
+                      FABRIC_HAS);
 }
 
 /* The outcome that is an error: 1; 0: another look has taken it. */

@@ -81,10 +81,8 @@ static bool begin_read(struct conn *conn, struct fetch *fetch)
     struct velo_exposed from = {.key = fetch->from.key,
                                 .address = fetch->from.address + fetch->base.begun_bytes};
     packet->len_bytes = left_bytes < READ_BYTES ? (uint32_t)left_bytes : READ_BYTES;
-    if (fabric_read(&conn->endpoint->fabric, packet, conn->address, &from) == FABRIC_BUSY) {
-        conn->endpoint->base.is_owing = true;
+    if (offer_read(conn, packet, &from) == FABRIC_BUSY)
         return false;
-    }
     struct read *read = (struct read *)packet;
     conn->reads_free = packet->next;
     read->fetch = fetch;

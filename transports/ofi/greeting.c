@@ -126,11 +126,9 @@ bool greeting_push(struct conn *conn)
         return true;
     }
     conn->greeting.len_bytes = sizeof(struct wire_greeting);
-    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address);
-    if (sent == FABRIC_BUSY) {
-        conn->endpoint->base.is_owing = true;
+    enum fabric_sent sent = offer_packet(conn, &conn->greeting);
+    if (sent == FABRIC_BUSY)
         return false;
-    }
     conn->is_greeting_sent = sent == FABRIC_HAS;
     conn->owed = 0;
     conn->greeting_ticks = 0;

@@ -17,6 +17,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
+#include "../common/backoff.h"
 #include "../common/circuits.h"
 #include "../common/endpoint.h"
 #include "../common/fetches.h"
@@ -105,10 +106,11 @@ struct conn {
     uint32_t generation; /* Of the peer; 0: not known yet. */
     uint32_t index, peer_index;
     fi_addr_t address;
-    bool is_self;       /* To the own port: packets do not leave. */
-    bool is_redirected; /* The address is the second one. */
-    bool is_yielding;   /* The other side's HELLO goes first. */
-    bool is_rejection;  /* It was begun as CONN_REJECTING. */
+    bool is_self;           /* To the own port: packets do not leave. */
+    struct backoff backoff; /* The fabric has refused what goes to the peer. */
+    bool is_redirected;     /* The address is the second one. */
+    bool is_yielding;       /* The other side's HELLO goes first. */
+    bool is_rejection;      /* It was begun as CONN_REJECTING. */
 
     /* Greeting. */
     uint32_t owed; /* enum wire_kind: is to be sent; 0: none. */
@@ -174,6 +176,7 @@ struct endpoint {
     struct memory rx_memory;
     struct packet *rx;
     struct packet *unposted; /* Of rx. */
+    struct backoff backoff;  /* The fabric has refused them. */
     struct packet *looped;   /* Packets to the own port, the earliest first. */
     struct conn **conns;     /* By index; NULL: free. */
     struct former_conn *former_conns;
@@ -198,9 +201,10 @@ fi_addr_t fabric_insert(struct fabric *fabric, const char *name);
 fi_addr_t fabric_insert_host(struct fabric *fabric, const char *host, uint32_t service);
 void fabric_remove(struct fabric *fabric, fi_addr_t address);
 enum fabric_sent {
-    FABRIC_BUSY, /* It cannot be taken now. */
-    FABRIC_HAS,  /* The fabric has it, until its outcome comes. */
-    FABRIC_DONE, /* It has left, or a copy has. */
+    FABRIC_BUSY,    /* There is no room now. */
+    FABRIC_REFUSED, /* The fabric lacks something else, or does not reach the peer. */
+    FABRIC_HAS,     /* The fabric has it, until its outcome comes. */
+    FABRIC_DONE,    /* It has left, or a copy has. */
 };
 enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to);
 /** Read memory that a peer has exposed. */
@@ -208,7 +212,7 @@ enum fabric_sent fabric_read(struct fabric *fabric, struct packet *packet, fi_ad
                              const struct velo_exposed *from);
 /** Let who knows the key read memory. NULL: no. */
 struct fid_mr *fabric_expose(struct fabric *fabric, const void *base, size_t len_bytes);
-bool fabric_receive(struct fabric *fabric, struct packet *packet);
+enum fabric_sent fabric_receive(struct fabric *fabric, struct packet *packet);
 /** What became of packets: at most OUTCOMES_MAX of them. Returns how many. */
 #define OUTCOMES_MAX 16
 struct outcome {
@@ -229,6 +233,15 @@ size_t names_own(const struct endpoint *endpoint, char *out);
 int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uint32_t *generation);
 /** The child of a fork has copies of the fabric's sockets: close them. */
 void names_forget_sockets(const struct endpoint_base *base);
+
+/* ---- offer.c ---- */
+
+/** Hand the fabric a packet for the peer. What is refused counts as owing, and is tried again after
+ *  a while: until then FABRIC_BUSY is returned, never FABRIC_REFUSED. */
+enum fabric_sent offer_packet(struct conn *conn, struct packet *packet);
+/** The same for a read of the peer's memory. */
+enum fabric_sent offer_read(struct conn *conn, struct packet *packet,
+                            const struct velo_exposed *from);
 
 /* ---- greeting.c ---- */
 

@@ -186,14 +186,6 @@ static void put_header(struct conn *conn, struct packet *packet, enum wire_kind 
                                                                .token = conn->token_out};
 }
 
-static enum fabric_sent offer_packet(struct conn *conn, struct packet *packet)
-{
-    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, packet, conn->address);
-    if (sent == FABRIC_BUSY)
-        conn->endpoint->base.is_owing = true;
-    return sent;
-}
-
 /* The peer is told how many of its packets were taken, and that this side lives. */
 static void note_told(struct conn *conn)
 {
