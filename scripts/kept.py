@@ -292,22 +292,32 @@ def seconds_of(group: str) -> dict[str, float]:
 COLUMNS = ("run", "kept", "skipped", "failed")
 
 
+def covered(spans: Iterable[tuple[float, float]]) -> float:
+    """How much time lies in at least one of some spans."""
+    total, reached = 0.0, -math.inf
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
 def table(lines: Iterable[dict[str, Any]]) -> str:
-    """A row for each group: how many of each outcome, the time from first to last; then sums."""
-    rows: dict[str, dict[str, float]] = {}
+    """A row for each group: how many of each outcome, and how long any of it ran; then sums."""
+    rows: dict[str, dict[str, int]] = {}
+    spans: dict[str, list[tuple[float, float]]] = {}
     for line in lines:
-        row = rows.setdefault(line["group"], dict.fromkeys(COLUMNS, 0) | {"begin": 1e30, "end": 0})
+        row = rows.setdefault(line["group"], dict.fromkeys(COLUMNS, 0))
         counted = {name: line[name] for name in COLUMNS if name in line}
         for name, count in (counted or {line["outcome"]: 1}).items():
             row[name] += count
-        row["begin"] = min(row["begin"], line["end"] - line["seconds"])
-        row["end"] = max(row["end"], line["end"])
+        span = (line["end"] - line["seconds"], line["end"])
+        spans.setdefault(line["group"], []).append(span)
     width = max([len(name) for name in rows] + [5])
     text = [f"{'check':{width}}" + "".join(f"{name:>9}" for name in COLUMNS) + "  seconds"]
     for name, row in rows.items():
-        counts = "".join(f"{int(row[column]) or '-':>9}" for column in COLUMNS)
-        text.append(f"{name:{width}}{counts}{row['end'] - row['begin']:9.0f}")
-    sums = {column: sum(int(row[column]) for row in rows.values()) for column in COLUMNS}
+        counts = "".join(f"{row[column] or '-':>9}" for column in COLUMNS)
+        text.append(f"{name:{width}}{counts}{covered(spans[name]):9.0f}")
+    sums = {column: sum(row[column] for row in rows.values()) for column in COLUMNS}
     good = sums["run"] + sums["kept"]
     text.append(f"checks: {good} passed, {sums['failed']} failed, {sums['skipped']} skipped")
     return "\n".join(text)

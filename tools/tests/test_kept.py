@@ -218,6 +218,22 @@ def test_the_table_has_what_ran_was_kept_skipped_and_failed(checkout: Checkout) 
     assert [stamp["name"] for stamp in kept] == ["a suite"]
 
 
+def test_a_row_has_the_time_in_which_some_check_of_its_group_ran(checkout: Checkout) -> None:
+    """Not what lies between two of them, and once what two side by side took."""
+    script = (
+        "import kept; print(kept.table({'group': 'proofs', 'outcome': 'run', 'end': end,"
+        " 'seconds': seconds} for end, seconds in ((1012, 2), (14, 4), (12, 2), (13, 3))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=checkout.root / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[1].split() == ["proofs", "4", "-", "-", "-", "6"]
+
+
 def packages(checkout: Checkout, *lists: str) -> str:
     script = f"import kept; print(*kept.packages({lists!r}))"
     done = subprocess.run(
