@@ -69,7 +69,9 @@ def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
             sources = [_package(window) if one.name == "velo_pkg.sv" else one for one in sources]
         name = "-".join([top, *(f"{key}{value}" for key, value in (parameters or {}).items())])
         name += f"-{window}" if window else ""
-        folder = ROOT / "build" / "rtl" / "test" / block / re.sub(r"\W", "-", name)
+        # Two files of a block may test one module, side by side.
+        folder = ROOT / "build" / "rtl" / "test" / block / request.path.stem
+        folder /= re.sub(r"\W", "-", name)
         runner = get_runner("verilator")
         runner.build(
             sources=[ROOT / "rtl" / "verilator.vlt", *sources],
