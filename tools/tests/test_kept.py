@@ -197,6 +197,18 @@ def test_a_build_that_fails_ends_the_step(checkout: Checkout) -> None:
     assert checkout.last.returncode == 5
 
 
+def printed_by(checkout: Checkout, script: str) -> str:
+    """What a script prints that imports kept."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=checkout.root / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
 def test_the_table_has_what_ran_was_kept_skipped_and_failed(checkout: Checkout) -> None:
     junit = '<testsuite tests="9" failures="0" disabled="0" skipped="2"/>'
     checkout.call("begin", "test")
@@ -204,10 +216,10 @@ def test_the_table_has_what_ran_was_kept_skipped_and_failed(checkout: Checkout) 
     checkout.call("step", "a suite", "--", *script)
     checkout.call("begin", "check")
     checkout.call("step", "a suite", "--", *script)
-    recorded = (
-        "import kept; [kept.record('proofs', *r) for r in (('one','run',3), ('two','failed',4))]"
+    printed_by(
+        checkout,
+        "import kept; [kept.record('proofs', *r) for r in (('one','run',3), ('two','failed',4))]",
     )
-    subprocess.run([sys.executable, "-c", recorded], cwd=checkout.root / "scripts", check=True)
     whole = checkout.call("table").stdout.splitlines()
     rows = [line.split() for line in checkout.call("table", "check").stdout.splitlines()]
     assert ["a", "suite", "-", "7", "2", "-", "0"] in rows
@@ -220,30 +232,16 @@ def test_the_table_has_what_ran_was_kept_skipped_and_failed(checkout: Checkout) 
 
 def test_a_row_has_the_time_in_which_some_check_of_its_group_ran(checkout: Checkout) -> None:
     """Not what lies between two of them, and once what two side by side took."""
-    script = (
+    table = printed_by(
+        checkout,
         "import kept; print(kept.table({'group': 'proofs', 'outcome': 'run', 'end': end,"
-        " 'seconds': seconds} for end, seconds in ((1012, 2), (14, 4), (12, 2), (13, 3))))"
+        " 'seconds': seconds} for end, seconds in ((1012, 2), (14, 4), (12, 2), (13, 3))))",
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=checkout.root / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines()[1].split() == ["proofs", "4", "-", "-", "-", "6"]
+    assert table.splitlines()[1].split() == ["proofs", "4", "-", "-", "-", "6"]
 
 
 def packages(checkout: Checkout, *lists: str) -> str:
-    script = f"import kept; print(*kept.packages({lists!r}))"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=checkout.root / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    return printed_by(checkout, f"import kept; print(*kept.packages({lists!r}))").strip()
 
 
 def test_a_check_counts_the_packages_that_its_lists_name(checkout: Checkout) -> None:
