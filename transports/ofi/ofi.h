@@ -106,8 +106,8 @@ struct conn {
     uint32_t generation; /* Of the peer; 0: not known yet. */
     uint32_t index, peer_index;
     fi_addr_t address;
-    bool is_self;           /* To the own port: packets do not leave. */
     struct backoff backoff; /* The fabric has refused what goes to the peer. */
+    bool is_self;           /* To the own port: packets do not leave. */
     bool is_redirected;     /* The address is the second one. */
     bool is_yielding;       /* The other side's HELLO goes first. */
     bool is_rejection;      /* It was begun as CONN_REJECTING. */
@@ -236,8 +236,9 @@ void names_forget_sockets(const struct endpoint_base *base);
 
 /* ---- offer.c ---- */
 
-/** Hand the fabric a packet for the peer. What is refused counts as owing, and is tried again after
- *  a while: until then FABRIC_BUSY is returned, never FABRIC_REFUSED. */
+/** Hand the fabric a packet for the peer. FABRIC_BUSY: the caller still has the packet, and the
+ *  endpoint is owing. After a refusal the fabric is not asked again before a pause is over, and the
+ *  caller gets FABRIC_BUSY, never FABRIC_REFUSED. */
 enum fabric_sent offer_packet(struct conn *conn, struct packet *packet);
 /** The same for a read of the peer's memory. */
 enum fabric_sent offer_read(struct conn *conn, struct packet *packet,
