@@ -198,6 +198,18 @@ TEST(no_message_is_slept_through)
 
 #define STANDARD_FILES 3
 
+/* Another thread of the library may hold the number for a moment, by a descriptor that neither
+ * reads nor writes: transports/ofi/standard_files.h. */
+static bool is_let_go(int file)
+{
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    int flags;
+
+    while ((flags = fcntl(file, F_GETFL)) >= 0 && (flags & O_PATH) && test_now_ns() < end_ns)
+        (void)sched_yield();
+    return flags == -1 && errno == EBADF;
+}
+
 /* What a service without standard files does; something in it still prints to them. */
 static void open_all_without_standard_files(void *arg)
 {
@@ -213,7 +225,7 @@ static void open_all_without_standard_files(void *arg)
     bool are_closed = true;
 
     for (int file = 0; file < STANDARD_FILES; file++)
-        are_closed &= fcntl(file, F_GETFD) == -1 && errno == EBADF;
+        are_closed &= is_let_go(file);
     (void)dup2(told, STDERR_FILENO);
     CHECK(are_closed);
     CHECK(status == VELO_OK || is_simulated());
